@@ -1,0 +1,39 @@
+"""The one error an attempt ends with: what happened upstream, as a kind the pipeline can act on."""
+
+from __future__ import annotations
+
+from adapters.types import FailureKind
+
+
+class ProviderError(Exception):
+    """An attempt failed.
+
+    *message* may be shown to the client: it never holds a secret, a header or a body of the upstream.
+    *detail* is for the debug log only. *sent* is false when certainly nothing of the request left.
+    *retry_after_seconds* is what the upstream asked for, if it did.
+    """
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        status: int | None = None,
+        code: str | None = None,
+        param: str | None = None,
+        sent: bool = True,
+        retry_after_seconds: float | None = None,
+        detail: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.status = status
+        self.code = code
+        self.param = param
+        self.sent = sent
+        self.retry_after_seconds = retry_after_seconds
+        self.detail = detail
+
+    def __repr__(self) -> str:
+        return f"ProviderError({self.kind.value!r}, {self.message!r}, status={self.status})"

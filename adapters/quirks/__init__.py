@@ -1,0 +1,1 @@
+"""Functions for what a provider file cannot say, one file a provider."""

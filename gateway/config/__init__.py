@@ -1,0 +1,1 @@
+"""Reading the configuration file: text to located tree to settings to catalogue."""

@@ -1,0 +1,1 @@
+"""The hot path: what a client sends and gets, without a web framework."""

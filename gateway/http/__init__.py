@@ -1,0 +1,1 @@
+"""Everything that FastAPI serves; the only folder that imports it."""

@@ -1,0 +1,1 @@
+"""The road of every request, one file a step."""

@@ -1,0 +1,1 @@
+"""The SQL store: keys and the request log."""

@@ -1,0 +1,1 @@
+"""Calling providers: the client, the event splitter, the local engine's socket."""

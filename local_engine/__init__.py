@@ -1,0 +1,1 @@
+"""The bundled engine: models on disk, and one supervised child process a model."""

@@ -1,0 +1,1 @@
+"""Orders in which to try targets: pure functions over candidates."""
