@@ -66,7 +66,7 @@ class Deadlines:
             watch.deadline = NEVER
             try:
                 watch.on_expire()
-            except Exception:  # one broken callback must not stop the clock of everybody else
+            except Exception:  # noqa: BLE001 - one broken callback must not stop the clock of everybody else
                 _log.exception("a deadline's callback failed")
         # Without watches the timer rests, so that an idle gateway does not wake up ten times a second.
         self._handle = self._loop.call_later(self._tick_seconds, self._sweep) if self._watches else None

@@ -1,0 +1,29 @@
+"""A target: one model at one provider, with everything adapters and policies may need to know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from adapters.spec import ProviderSpec
+from adapters.types import Price
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """One entry of a model's ``targets``. Compared by identity; *name* is unique within a model."""
+
+    name: str
+    """``provider/model``, as it stands in headers, metrics and the request log."""
+    provider: str
+    """The provider's name in the configuration."""
+    model: str
+    """What the provider calls the model; empty where it serves one model and ignores the field."""
+    spec: ProviderSpec
+    """The provider file's facts with the provider's and the target's ``overrides`` applied."""
+    price: Price | None = None
+    """None: unknown, which is not the same as free."""
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+    weight: int = 1
+    traits: Mapping[str, str] = field(default_factory=dict)
