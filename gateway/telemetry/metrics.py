@@ -1,0 +1,254 @@
+"""What the gateway counts: one call a request, one an attempt, rendered when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from adapters.target import Target
+from adapters.types import Adjustment, FailureKind, Operation, Usage
+from gateway.__about__ import __version__
+from gateway.telemetry import names
+from gateway.telemetry.names import Outcome
+from gateway.telemetry.series import Family, Labels, Numbers, Table, add, observe, render
+from gateway.telemetry.snapshots import Snapshots
+
+GaugeReader = Callable[[], Iterable[tuple[Labels, float]]]
+
+FAMILIES = (
+    Family(
+        names.REQUESTS,
+        "counter",
+        "Requests answered, by what the client got.",
+        ("endpoint", "model", "status", "error_code"),
+    ),
+    Family(
+        names.REQUEST_DURATION,
+        "histogram",
+        "From the request's head to the end of the answer.",
+        ("endpoint", "model", "stream"),
+        names.REQUEST_BUCKETS,
+    ),
+    Family(
+        names.OVERHEAD,
+        "histogram",
+        "Time the gateway itself took, waiting for upstreams and clients not counted.",
+        ("endpoint", "model", "stream"),
+        names.OVERHEAD_BUCKETS,
+    ),
+    Family(names.IN_FLIGHT, "gauge", "Attempts under way.", ("provider",)),
+    Family(names.QUEUE_DEPTH, "gauge", "Requests waiting in front of a provider.", ("provider",)),
+    Family(
+        names.INFERENCE_DURATION,
+        "histogram",
+        "Duration of one attempt at a provider.",
+        names.INFERENCE_LABELS,
+        names.INFERENCE_BUCKETS,
+    ),
+    Family(
+        names.FIRST_CHUNK,
+        "histogram",
+        "From sending an attempt to its first content.",
+        names.INFERENCE_LABELS,
+        names.INFERENCE_BUCKETS,
+    ),
+    Family(names.INPUT_TOKENS, "counter", "Prompt tokens, cached ones among them.", ("provider", "model")),
+    Family(names.OUTPUT_TOKENS, "counter", "Completion tokens, reasoning among them.", ("provider", "model")),
+    Family(names.CACHED_TOKENS, "counter", "Prompt tokens the provider had cached.", ("provider", "model")),
+    Family(names.REASONING_TOKENS, "counter", "Completion tokens spent on reasoning.", ("provider", "model")),
+    Family(names.COST, "counter", "Cost of what was consumed.", ("provider", "model", "team"), unit=1e-9),
+    Family(names.ATTEMPTS, "counter", "Attempts, by how they ended.", ("provider", "target", "outcome")),
+    Family(names.RETRIES, "counter", "Further tries at the same target.", ("model", "from", "to", "reason")),
+    Family(names.FALLBACKS, "counter", "Moves to another target.", ("model", "from", "to", "reason")),
+    Family(names.ADJUSTED, "counter", "Parameters changed for a provider.", ("provider", "param", "action")),
+    Family(names.TARGET_HEALTHY, "gauge", "1 while a target can be used.", ("provider", "target"), combine=min),
+    Family(names.LOG_LINES_DROPPED, "counter", "Log lines given up because their sink was blocked."),
+    Family(names.BUILD_INFO, "gauge", "Always 1; the version is the label.", ("version",), combine=max),
+)
+
+
+class Metrics:
+    """The counters of one worker, and those of its siblings when it is asked to render.
+
+    Labels come from a closed set: *models* are the configured ids, any other name a client sends is counted as
+    ``other``. Targets come from the configuration by themselves.
+    """
+
+    def __init__(self, models: Collection[str] = (), *, snapshots: Snapshots | None = None) -> None:
+        self._table = Table(FAMILIES)
+        self._models = frozenset(models)
+        self._snapshots = snapshots
+        self._requests: dict[tuple[str, str, bool], _RequestSeries] = {}
+        self._attempts: dict[tuple[Target, Operation, FailureKind | None], _AttemptSeries] = {}
+        self._gauges: dict[str, list[GaugeReader]] = {}
+        self.watch(names.BUILD_INFO, lambda: [((__version__,), 1)])
+
+    def request_done(
+        self,
+        endpoint: str,
+        model: str,
+        status: int,
+        error_code: str | None,
+        stream: bool,
+        duration_seconds: float,
+        overhead_seconds: float,
+    ) -> None:
+        """Count one answered request. *endpoint* is a value of `Operation` or ``models``."""
+        series = self._requests.get((endpoint, model, stream)) or self._request_series(endpoint, model, stream)
+        observe(series.duration, names.REQUEST_BUCKETS, duration_seconds)
+        observe(series.overhead, names.OVERHEAD_BUCKETS, overhead_seconds)
+        counter = series.by_status.get((status, error_code))
+        if counter is None:
+            counter = self._table.series(names.REQUESTS, series.endpoint, series.model, str(status), error_code or "")
+            series.by_status[status, error_code] = counter
+        counter[0] += 1
+
+    def attempt_started(self, target: Target) -> None:
+        """Count *target* as busy until `attempt_done`."""
+        self._table.series(names.IN_FLIGHT, target.provider)[0] += 1
+
+    def attempt_done(
+        self,
+        target: Target,
+        operation: Operation,
+        failure: FailureKind | None,
+        duration_seconds: float,
+        ttft_seconds: float | None = None,
+        usage: Usage | None = None,
+        cost_nusd: int | None = None,
+        *,
+        outcome: Outcome | None = None,
+    ) -> None:
+        """Count one attempt that `attempt_started` announced. *outcome* follows from *failure* unless it is given."""
+        series = self._attempts.get((target, operation, failure)) or self._attempt_series(target, operation, failure)
+        observe(series.duration, names.INFERENCE_BUCKETS, duration_seconds)
+        if ttft_seconds is not None:
+            observe(series.first_chunk, names.INFERENCE_BUCKETS, ttft_seconds)
+        series.in_flight[0] -= 1
+        if outcome is None:
+            series.outcome[0] += 1
+        else:
+            self._table.series(names.ATTEMPTS, target.provider, target.name, outcome)[0] += 1
+        if usage is not None:
+            series.input_tokens[0] += usage.prompt_tokens
+            series.output_tokens[0] += usage.completion_tokens
+            series.cached_tokens[0] += usage.cached_tokens
+            series.reasoning_tokens[0] += usage.reasoning_tokens
+        if cost_nusd:
+            series.cost[0] += cost_nusd
+
+    def retried(self, model: str, target: Target, reason: FailureKind) -> None:
+        """Count a further try at the target that just failed with *reason*."""
+        self._table.series(names.RETRIES, self._known(model), target.name, target.name, reason)[0] += 1
+
+    def fell_back(self, model: str, failed: Target, following: Target, reason: FailureKind) -> None:
+        """Count a move from the target that *failed* to the one that is tried next."""
+        self._table.series(names.FALLBACKS, self._known(model), failed.name, following.name, reason)[0] += 1
+
+    def adjusted(self, target: Target, adjustments: Iterable[Adjustment]) -> None:
+        """Count what was changed in a request; names the provider file does not know are one series."""
+        for adjustment in adjustments:
+            param = adjustment.param if adjustment.param in target.spec.params else names.OTHER
+            self._table.series(names.ADJUSTED, target.provider, param, adjustment.action)[0] += 1
+
+    def log_lines_dropped(self, count: int) -> None:
+        """Count log lines that were given up."""
+        self._table.series(names.LOG_LINES_DROPPED)[0] += count
+
+    def watch(self, gauge: str, read: GaugeReader) -> None:
+        """Have *read* called at every scrape for the (labels, value) pairs of a gauge, for instance `QUEUE_DEPTH`."""
+        self._gauges.setdefault(gauge, []).append(read)
+
+    def render(self) -> bytes:
+        """The text of ``/metrics``, summed over all workers."""
+        series = self._table.copy(("counter", "histogram"))
+        gauges = [self._read_gauges()]
+        if self._snapshots is not None:
+            for snapshot in self._snapshots.of_others():
+                for name in series.keys() & snapshot.counters.keys():
+                    add(series[name], snapshot.counters[name])
+                gauges.append(snapshot.gauges)
+        for family in FAMILIES:
+            if family.type == "gauge":
+                values: dict[Labels, list[float]] = {}
+                for of_worker in gauges:
+                    for labels, numbers in of_worker.get(family.name, {}).items():
+                        values.setdefault(labels, []).append(numbers[0])
+                series[family.name] = {labels: [family.combine(found)] for labels, found in values.items()}
+        return render(FAMILIES, series)
+
+    def publish(self, *, last: bool = False) -> None:
+        """Let the other workers see this one's figures; the *last* time without gauges, which end with the worker."""
+        if self._snapshots is not None:
+            gauges = {} if last else self._read_gauges()
+            self._snapshots.write(self._table.copy(("counter", "histogram")), gauges)
+
+    def _read_gauges(self) -> dict[str, dict[Labels, Numbers]]:
+        gauges = self._table.copy(("gauge",))
+        for name, readers in self._gauges.items():
+            for read in readers:
+                gauges[name].update({labels: [value] for labels, value in read()})
+        return gauges
+
+    def _known(self, model: str) -> str:
+        return model if model in self._models else names.OTHER
+
+    def _request_series(self, endpoint: str, model: str, stream: bool) -> _RequestSeries:
+        # Kept under the label values, never under what a client sent, or the table would grow with every typo.
+        endpoint = endpoint if endpoint in names.ENDPOINTS else names.OTHER
+        model = self._known(model)
+        key = (endpoint, model, stream)
+        if key not in self._requests:
+            self._requests[key] = _RequestSeries(self._table, endpoint, model, stream)
+        return self._requests[key]
+
+    def _attempt_series(self, target: Target, operation: Operation, failure: FailureKind | None) -> _AttemptSeries:
+        series = self._attempts[target, operation, failure] = _AttemptSeries(self._table, target, operation, failure)
+        return series
+
+
+class _RequestSeries:
+    """The series that requests to one model over one endpoint add to."""
+
+    __slots__ = ("by_status", "duration", "endpoint", "model", "overhead")
+
+    def __init__(self, table: Table, endpoint: str, model: str, stream: bool) -> None:
+        labels = (endpoint, model, "true" if stream else "false")
+        self.endpoint, self.model = endpoint, model
+        self.duration = table.series(names.REQUEST_DURATION, *labels)
+        self.overhead = table.series(names.OVERHEAD, *labels)
+        self.by_status: dict[tuple[int, str | None], Numbers] = {}
+
+
+class _AttemptSeries:
+    """The series that attempts at one target add to when they end alike."""
+
+    __slots__ = (
+        "cached_tokens",
+        "cost",
+        "duration",
+        "first_chunk",
+        "in_flight",
+        "input_tokens",
+        "outcome",
+        "output_tokens",
+        "reasoning_tokens",
+    )
+
+    def __init__(self, table: Table, target: Target, operation: Operation, failure: FailureKind | None) -> None:
+        provider, model = target.provider, target.model
+        inference = (
+            names.OPERATION_NAMES[operation],
+            names.provider_name(target.spec.id),
+            model,
+            failure or "",
+        )
+        outcome = Outcome.OK if failure is None else names.OUTCOMES[failure]
+        self.duration = table.series(names.INFERENCE_DURATION, *inference)
+        self.first_chunk = table.series(names.FIRST_CHUNK, *inference)
+        self.in_flight = table.series(names.IN_FLIGHT, provider)
+        self.outcome = table.series(names.ATTEMPTS, provider, target.name, outcome)
+        self.input_tokens = table.series(names.INPUT_TOKENS, provider, model)
+        self.output_tokens = table.series(names.OUTPUT_TOKENS, provider, model)
+        self.cached_tokens = table.series(names.CACHED_TOKENS, provider, model)
+        self.reasoning_tokens = table.series(names.REASONING_TOKENS, provider, model)
+        self.cost = table.series(names.COST, provider, model, "")
