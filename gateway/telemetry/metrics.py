@@ -12,7 +12,7 @@ from gateway.telemetry.names import Outcome
 from gateway.telemetry.series import Family, Labels, Numbers, Table, add, observe, render
 from gateway.telemetry.snapshots import Snapshots
 
-GaugeReader = Callable[[], Iterable[tuple[Labels, float]]]
+Reader = Callable[[], Iterable[tuple[Labels, float]]]
 
 FAMILIES = (
     Family(
@@ -65,6 +65,8 @@ FAMILIES = (
     Family(names.BUILD_INFO, "gauge", "Always 1; the version is the label.", ("version",), combine=max),
 )
 
+_GAUGES = {family.name: family for family in FAMILIES if family.type == "gauge"}
+
 
 class Metrics:
     """The counters of one worker, and those of its siblings when it is asked to render.
@@ -79,7 +81,7 @@ class Metrics:
         self._snapshots = snapshots
         self._requests: dict[tuple[str, str, bool], _RequestSeries] = {}
         self._attempts: dict[tuple[Target, Operation, FailureKind | None], _AttemptSeries] = {}
-        self._gauges: dict[str, list[GaugeReader]] = {}
+        self._readers: dict[str, list[Reader]] = {}
         self.watch(names.BUILD_INFO, lambda: [((__version__,), 1)])
 
     def request_done(
@@ -150,44 +152,40 @@ class Metrics:
             param = adjustment.param if adjustment.param in target.spec.params else names.OTHER
             self._table.series(names.ADJUSTED, target.provider, param, adjustment.action)[0] += 1
 
-    def log_lines_dropped(self, count: int) -> None:
-        """Count log lines that were given up."""
-        self._table.series(names.LOG_LINES_DROPPED)[0] += count
-
-    def watch(self, gauge: str, read: GaugeReader) -> None:
-        """Have *read* called at every scrape for the (labels, value) pairs of a gauge, for instance `QUEUE_DEPTH`."""
-        self._gauges.setdefault(gauge, []).append(read)
+    def watch(self, name: str, read: Reader) -> None:
+        """Have *read* called at every scrape for the (labels, value) pairs of a gauge or counter kept elsewhere."""
+        self._readers.setdefault(name, []).append(read)
 
     def render(self) -> bytes:
         """The text of ``/metrics``, summed over all workers."""
-        series = self._table.copy(("counter", "histogram"))
-        gauges = [self._read_gauges()]
-        if self._snapshots is not None:
-            for snapshot in self._snapshots.of_others():
-                for name in series.keys() & snapshot.counters.keys():
-                    add(series[name], snapshot.counters[name])
-                gauges.append(snapshot.gauges)
-        for family in FAMILIES:
-            if family.type == "gauge":
-                values: dict[Labels, list[float]] = {}
-                for of_worker in gauges:
-                    for labels, numbers in of_worker.get(family.name, {}).items():
-                        values.setdefault(labels, []).append(numbers[0])
-                series[family.name] = {labels: [family.combine(found)] for labels, found in values.items()}
+        own = self._now()
+        series = {name: of_family for name, of_family in own.items() if name not in _GAUGES}
+        gauges = [own]
+        for snapshot in self._snapshots.of_others() if self._snapshots is not None else ():
+            for name in series.keys() & snapshot.counters.keys():
+                add(series[name], snapshot.counters[name])
+            gauges.append(snapshot.gauges)
+        for name, family in _GAUGES.items():
+            values: dict[Labels, list[float]] = {}
+            for of_worker in gauges:
+                for labels, numbers in of_worker.get(name, {}).items():
+                    values.setdefault(labels, []).append(numbers[0])
+            series[name] = {labels: [family.combine(found)] for labels, found in values.items()}
         return render(FAMILIES, series)
 
     def publish(self, *, last: bool = False) -> None:
         """Let the other workers see this one's figures; the *last* time without gauges, which end with the worker."""
         if self._snapshots is not None:
-            gauges = {} if last else self._read_gauges()
-            self._snapshots.write(self._table.copy(("counter", "histogram")), gauges)
+            own = self._now()
+            gauges = {} if last else {name: own.pop(name) for name in _GAUGES}
+            self._snapshots.write({name: own[name] for name in own if name not in _GAUGES}, gauges)
 
-    def _read_gauges(self) -> dict[str, dict[Labels, Numbers]]:
-        gauges = self._table.copy(("gauge",))
-        for name, readers in self._gauges.items():
+    def _now(self) -> dict[str, dict[Labels, Numbers]]:
+        series = self._table.copy()
+        for name, readers in self._readers.items():
             for read in readers:
-                gauges[name].update({labels: [value] for labels, value in read()})
-        return gauges
+                series[name].update({labels: [value] for labels, value in read()})
+        return series
 
     def _known(self, model: str) -> str:
         return model if model in self._models else names.OTHER

@@ -58,12 +58,11 @@ class Table:
         of_family[labels] = made
         return made
 
-    def copy(self, types: Sequence[str]) -> dict[str, dict[Labels, Numbers]]:
-        """The numbers of all families of these *types*, as they are now."""
+    def copy(self) -> dict[str, dict[Labels, Numbers]]:
+        """The numbers of all series, as they are now."""
         return {
-            name: {labels: list(numbers) for labels, numbers in series.items()}
-            for name, series in self._series.items()
-            if self.families[name].type in types
+            name: {labels: list(numbers) for labels, numbers in of_family.items()}
+            for name, of_family in self._series.items()
         }
 
 
