@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING
 
-from adapters.target import Target
 from adapters.types import Adjustment, FailureKind, Operation, Usage
 from gateway.__about__ import __version__
 from gateway.telemetry import names
 from gateway.telemetry.names import Outcome
 from gateway.telemetry.series import Family, Labels, Numbers, Table, add, observe, render
 from gateway.telemetry.snapshots import Snapshots
+
+if TYPE_CHECKING:
+    from adapters.target import Target
 
 Reader = Callable[[], Iterable[tuple[Labels, float]]]
 

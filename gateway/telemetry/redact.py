@@ -28,7 +28,7 @@ _pattern = re.compile(_SHAPES, re.IGNORECASE)
 
 
 def register_secret(value: str) -> None:
-    """Mask *value*, plain or percent-encoded, wherever it turns up from now on. Fewer than 6 characters mask nothing."""
+    """Mask *value*, plain or percent-encoded, from now on; one of fewer than 6 characters would mask too much."""
     global _pattern
     if len(value) < 6:
         return
