@@ -1,0 +1,101 @@
+"""Finds the provider files and reads each at most once, when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from adapters import located_yaml
+from adapters.located_yaml import Document, Problem
+from adapters.spec import FROM_TRANSPORT, ProviderSpec, merge
+from adapters.validation import did_you_mean, one_of, problems_of
+
+DIRECTORY = Path(__file__).parent / "providers"
+_OWN_KEYS = ("schema", "id", "name", "kind", "as_of", "models")
+"""What a file never takes from the one it inherits from."""
+
+
+class SpecError(Exception):
+    """A provider file is wrong; *problems* name file and line."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
+
+
+class UnknownProviderTypeError(LookupError):
+    """There is no provider file of that name; the message names the nearest one."""
+
+
+@cache
+def provider_types() -> list[str]:
+    """The ids of all provider files, in alphabetical order."""
+    return sorted(path.stem for path in DIRECTORY.glob("*.yaml"))
+
+
+@cache
+def load_spec(type_id: str) -> ProviderSpec:
+    """The facts about a type of provider; `UnknownProviderTypeError` or `SpecError` when there are none to be had."""
+    types = provider_types()
+    if type_id not in types:
+        raise UnknownProviderTypeError(
+            f"'{type_id}' is not a provider type.{did_you_mean(type_id, types)}{one_of(types)}"
+        )
+    return read_spec(DIRECTORY / f"{type_id}.yaml")
+
+
+def read_spec(path: Path) -> ProviderSpec:
+    """Read and check one provider file, with what it inherits; raises `SpecError` with everything that is wrong."""
+    try:
+        document = located_yaml.parse(path.read_text(encoding="utf-8"), path.name)
+    except located_yaml.YamlError as error:
+        raise SpecError(error.problems) from None
+    raw = document.value
+    if not isinstance(raw, dict):
+        raise SpecError([document.problem((), "a mapping (key: value) is expected")])
+    problems = _own_problems(raw, document, path)
+    try:
+        spec = ProviderSpec.model_validate(_inherit(raw, path.parent))
+    except ValidationError as error:
+        problems += [document.problem(at, text, of_key=of_key) for at, of_key, text in problems_of(error, ProviderSpec)]
+    if problems:
+        raise SpecError(problems)
+    return spec
+
+
+def _inherit(raw: Mapping[str, Any], directory: Path) -> dict[str, Any]:
+    parent_id = raw.get("inherits")
+    if not isinstance(parent_id, str) or not (directory / f"{parent_id}.yaml").is_file():
+        return dict(raw)
+    parent = read_spec(directory / f"{parent_id}.yaml").model_dump(by_alias=True, exclude_unset=True)
+    return merge({key: value for key, value in parent.items() if key not in _OWN_KEYS}, raw)
+
+
+def _own_problems(raw: Mapping[str, Any], document: Document, path: Path) -> list[Problem]:
+    """What a schema cannot see: the file's name, the file it inherits from, sources that do not exist."""
+    problems: list[Problem] = []
+    if raw.get("id") != path.stem:
+        problems.append(document.problem(("id",), f"the id has to be the file's name, '{path.stem}'"))
+    parent = raw.get("inherits")
+    if parent is not None and not (path.parent / f"{parent}.yaml").is_file():
+        problems.append(document.problem(("inherits",), f"there is no provider file '{parent}.yaml'"))
+    sources = raw.get("sources")
+    known = {FROM_TRANSPORT, *(sources if isinstance(sources, dict) else ())}
+    for at in document.values:
+        if len(at) >= 2 and at[-2] == "src" and isinstance(at[-1], int):
+            source = _at(raw, at)
+            if source not in known:
+                problems.append(
+                    document.problem(at, f"'{source}' is not in 'sources'.{did_you_mean(str(source), known)}")
+                )
+    return problems
+
+
+def _at(value: Any, path: located_yaml.Path) -> Any:
+    for part in path:
+        value = value[part]
+    return value
