@@ -131,7 +131,7 @@ def _request_line(console: Any, row: RequestRow, at: datetime) -> str:
         "request_id": client_string(row.request_id),
         "key_id": row.key_id,
         "endpoint": row.endpoint,
-        "model": client_string(row.model),
+        "model": None if row.model is None else client_string(row.model),
         "provider": row.provider,
         "target": row.target,
         "attempts": len(row.attempts),

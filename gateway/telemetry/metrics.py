@@ -82,7 +82,7 @@ class Metrics:
         self._table = Table(FAMILIES)
         self._models = frozenset(models)
         self._snapshots = snapshots
-        self._requests: dict[tuple[str, str, bool], _RequestSeries] = {}
+        self._requests: dict[tuple[str, str | None, bool], _RequestSeries] = {}
         self._attempts: dict[tuple[Target, Operation, FailureKind | None], _AttemptSeries] = {}
         self._readers: dict[str, list[Reader]] = {}
         self.watch(names.BUILD_INFO, lambda: [((__version__,), 1)])
@@ -90,14 +90,14 @@ class Metrics:
     def request_done(
         self,
         endpoint: str,
-        model: str,
+        model: str | None,
         status: int,
         error_code: str | None,
         stream: bool,
         duration_seconds: float,
         overhead_seconds: float,
     ) -> None:
-        """Count one answered request. *endpoint* is a value of `Operation` or ``models``."""
+        """Count one answered request. *endpoint* is one of `ENDPOINTS`; *model* is what the client asked for."""
         series = self._requests.get((endpoint, model, stream)) or self._request_series(endpoint, model, stream)
         observe(series.duration, names.REQUEST_BUCKETS, duration_seconds)
         observe(series.overhead, names.OVERHEAD_BUCKETS, overhead_seconds)
@@ -190,16 +190,15 @@ class Metrics:
                 series[name].update({labels: [value] for labels, value in read()})
         return series
 
-    def _known(self, model: str) -> str:
-        return model if model in self._models else names.OTHER
+    def _known(self, model: str | None) -> str:
+        return model if model is not None and model in self._models else names.OTHER
 
-    def _request_series(self, endpoint: str, model: str, stream: bool) -> _RequestSeries:
+    def _request_series(self, endpoint: str, model: str | None, stream: bool) -> _RequestSeries:
         # Kept under the label values, never under what a client sent, or the table would grow with every typo.
         endpoint = endpoint if endpoint in names.ENDPOINTS else names.OTHER
-        model = self._known(model)
-        key = (endpoint, model, stream)
+        key = (endpoint, self._known(model), stream)
         if key not in self._requests:
-            self._requests[key] = _RequestSeries(self._table, endpoint, model, stream)
+            self._requests[key] = _RequestSeries(self._table, *key)
         return self._requests[key]
 
     def _attempt_series(self, target: Target, operation: Operation, failure: FailureKind | None) -> _AttemptSeries:
