@@ -1,0 +1,45 @@
+"""What can go wrong with a local model; every message says what helps."""
+
+from __future__ import annotations
+
+
+class LocalEngineError(Exception):
+    """Base of all errors of this package. *permanent* ones do not go away by trying again."""
+
+    permanent = False
+
+
+class ModelMissingError(LocalEngineError):
+    """The model's file is not on this machine."""
+
+    permanent = True
+
+
+class ModelDamagedError(LocalEngineError):
+    """The model's file is not what it should be."""
+
+    permanent = True
+
+
+class LibraryMissingError(LocalEngineError):
+    """The engine's native library cannot be loaded on this machine."""
+
+    permanent = True
+
+
+class ModelUnreadableError(LocalEngineError):
+    """The engine refused the model."""
+
+    permanent = True
+
+
+class EngineCrashedError(LocalEngineError):
+    """The engine's process ended, or stopped answering."""
+
+
+class EngineDownError(LocalEngineError):
+    """The engine is not running; the message holds why."""
+
+
+class PullError(LocalEngineError):
+    """A model could not be fetched."""

@@ -1,0 +1,34 @@
+"""Ties the life of a child to its parent's, however the parent ends."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from typing import BinaryIO
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(parent_pid: int, pipe: BinaryIO, clean_up: Callable[[], None]) -> None:
+    """End this process when its parent does, even when that is killed.
+
+    Two ways, as neither is enough. A thread waits for the end of *pipe*, whose other end only the parent holds:
+    that works everywhere and can *clean_up*, but not while native code holds the interpreter (as loading a model
+    does). The kernel's death signal works then too, but only on Linux.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent_pid:  # it died before the call
+            os._exit(1)
+
+    def wait() -> None:
+        while pipe.read(4096):
+            pass
+        clean_up()
+        os._exit(1)
+
+    threading.Thread(target=wait, name="lifeline", daemon=True).start()
