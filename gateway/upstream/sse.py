@@ -1,0 +1,170 @@
+"""Splits a byte stream into server-sent events, and keeps each event's own bytes so that it can go on unchanged."""
+
+from __future__ import annotations
+
+from adapters.errors import ProviderError
+from adapters.types import FailureKind
+
+MAX_EVENT_BYTES = 1024 * 1024
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class SseEvent:
+    """One event, or a comment block.
+
+    *raw* is what came, with the blank line that ends it. *data* is the payload, lines joined with ``\\n``; None where
+    there was no data field, as in a comment. *name* is the event field, if one was sent. *complete* is false for
+    what was left when the stream ended before the blank line.
+    """
+
+    __slots__ = ("complete", "data", "name", "raw")
+
+    def __init__(self, raw: bytes, data: bytes | None, name: str | None = None, complete: bool = True) -> None:
+        self.raw = raw
+        self.data = data
+        self.name = name
+        self.complete = complete
+
+    def __repr__(self) -> str:
+        return f"SseEvent({self.raw!r}, {self.data!r}, {self.name!r}, {self.complete})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SseEvent):
+            return NotImplemented
+        return (self.raw, self.data, self.name, self.complete) == (other.raw, other.data, other.name, other.complete)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class SseSplitter:
+    """Takes the bytes as they come and gives events; however the bytes are split, the events are the same.
+
+    Lines end with CR, LF or CRLF, and nothing else. The ``raw`` of all events together is the input, but for a byte
+    order mark at its start. A blank line that ends in CR is held until the next byte shows whether an LF belongs
+    to it. An event over the limit raises `ProviderError` TOO_LARGE, after those before it have been given.
+    """
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max = max_event_bytes
+        self._buffer = bytearray()  # begins where the current event begins
+        self._line = 0  # where in it the current line begins
+        self._scanned = 0  # up to where no line end is left to find
+        self._data: list[bytes] = []
+        self._name: str | None = None
+        self._at_start = True
+        self._clean = False
+        """Nothing is held, so that an event which comes in one piece can be taken as it is."""
+        self._failure: ProviderError | None = None
+
+    def feed(self, data: bytes) -> list[SseEvent]:
+        """The events that *data* completes."""
+        if self._clean and data[-2:] == b"\n\n" and data[:6] == b"data: " and b"\r" not in data:
+            # Nearly every read is this: whole events of one data line each.
+            if data.count(b"\n") == 2 and len(data) <= self._max:
+                return [SseEvent(data, data[6:-2])]
+            events = self._whole_events(data)
+            if events is not None:
+                return events
+        return self._feed_any(data)
+
+    def close(self) -> SseEvent | None:
+        """What is left at the end of the stream: by the specification to be dropped, but providers end like that."""
+        self._raise_failure()
+        buffer = self._buffer
+        end = len(buffer)
+        if not end:
+            return None
+        after_cr = buffer[-1] == 13
+        complete = after_cr and self._line == end - 1
+        if self._line < end and not complete:
+            self._take_line(self._line, end - 1 if after_cr else end)
+        event = self._take_event(0, end, complete)
+        buffer.clear()
+        self._line = self._scanned = 0
+        return event
+
+    def _whole_events(self, data: bytes) -> list[SseEvent] | None:
+        """The events of a read that holds nothing but whole one-line events, else None."""
+        events = []
+        for part in data[:-2].split(b"\n\n"):
+            if part[:6] != b"data: " or b"\n" in part or len(part) + 2 > self._max:
+                return None
+            events.append(SseEvent(part + b"\n\n", part[6:]))
+        return events
+
+    def _feed_any(self, data: bytes) -> list[SseEvent]:
+        self._raise_failure()
+        buffer = self._buffer
+        buffer += data
+        if self._at_start:
+            if len(buffer) < len(_BOM) and _BOM.startswith(buffer):
+                return []
+            self._at_start = False
+            if buffer.startswith(_BOM):
+                del buffer[: len(_BOM)]
+        events: list[SseEvent] = []
+        start, line, position, end = 0, self._line, self._scanned, len(buffer)
+        # The next LF and the next CR are both remembered: looking for either again at each line would read a buffer
+        # that holds only one sort of them over and over.
+        lf = cr = -1
+        while True:
+            if lf < position:
+                lf = _find(buffer, b"\n", position, end)
+            if cr < position:
+                cr = _find(buffer, b"\r", position, end)
+            stop = min(lf, cr)
+            if stop == end or stop == cr == end - 1:
+                break  # no line end, or a CR that may be the first half of one
+            after = stop + 2 if stop == cr == lf - 1 else stop + 1
+            if stop > line:
+                self._take_line(line, stop)
+            elif after - start > self._max:
+                break
+            else:
+                events.append(self._take_event(start, after, complete=True))
+                start = after
+            line = position = after
+        del buffer[:start]
+        self._line, self._scanned = line - start, stop - start
+        self._clean = not buffer
+        if len(buffer) > self._max:
+            self._fail()
+            if not events:
+                self._raise_failure()
+        return events
+
+    def _take_line(self, start: int, end: int) -> None:
+        buffer = self._buffer
+        colon = buffer.find(b":", start, end)
+        if colon < 0:
+            colon = value = end
+        else:
+            value = colon + 2 if buffer.startswith(b" ", colon + 1, end) else colon + 1
+        if colon - start == 4 and buffer.startswith(b"data", start):
+            self._data.append(bytes(buffer[value:end]))
+        elif colon - start == 5 and buffer.startswith(b"event", start):
+            self._name = buffer[value:end].decode("utf-8", "replace")
+
+    def _take_event(self, start: int, end: int, complete: bool) -> SseEvent:
+        lines, name = self._data, self._name or None
+        self._data, self._name = [], None
+        data = lines[0] if len(lines) == 1 else b"\n".join(lines) if lines else None
+        return SseEvent(bytes(self._buffer[start:end]), data, name, complete)
+
+    def _fail(self) -> None:
+        self._failure = ProviderError(
+            FailureKind.TOO_LARGE, f"an event of the upstream's stream is larger than {self._max} bytes"
+        )
+        self._buffer.clear()
+        self._data.clear()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+
+def _find(buffer: bytearray, byte: bytes, start: int, end: int) -> int:
+    """Where *byte* is, or *end*."""
+    found = buffer.find(byte, start, end)
+    return end if found < 0 else found
