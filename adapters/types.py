@@ -50,6 +50,8 @@ class FailureKind(StrEnum):
     NOT_FOUND = "not_found"  # the upstream does not know a configured model
     NO_CAPACITY = "no_capacity"  # our own pool or queue in front of the target is full
     ENGINE_DOWN = "engine_down"  # the local engine is not running, with its reason
+    CLIENT_LEFT = "client_left"
+    SHUTTING_DOWN = "shutting_down"  # the gateway itself ended the attempt
 
 
 class Action(StrEnum):

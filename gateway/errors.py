@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 
 class GatewayError(Exception):
     """Base of all errors that become an answer. The message says what happened, to what, and what helps."""
 
-    status: ClassVar[int] = 500
-    type: ClassVar[str] = "server_error"
-    code: ClassVar[str | None] = "internal_error"
+    status: int = 500
+    type: str = "server_error"
+    code: str | None = "internal_error"
 
-    def __init__(self, message: str, *, param: str | None = None, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        """*code* replaces the class's own where an upstream gave a more telling one."""
         super().__init__(message)
         self.message = message
         self.param = param
         self.headers = headers or {}
+        if code is not None:
+            self.code = code
 
 
 class InvalidRequestError(GatewayError):
@@ -128,6 +136,14 @@ class UnsupportedMediaTypeError(GatewayError):
     code = "unsupported_content_encoding"
 
 
+class ExpectationFailedError(GatewayError):
+    """An ``Expect`` header with anything but ``100-continue``."""
+
+    status = 417
+    type = "invalid_request_error"
+    code = "expectation_failed"
+
+
 class HeadersTooLargeError(GatewayError):
     """More than 32 KiB or 100 request headers."""
 
@@ -184,6 +200,12 @@ class UpstreamTimeoutError(GatewayError):
     status = 504
     type = "timeout_error"
     code = "upstream_timeout"
+
+
+class ShuttingDownError(OverloadedError):
+    """The gateway stops and could not wait for this answer any longer."""
+
+    code = "shutting_down"
 
 
 class LoopDetectedError(GatewayError):

@@ -100,13 +100,22 @@ class UpstreamResponse(Protocol):
         """Give the connection back if the body is complete, else drop it, at once. May be called again."""
 
 
+class Sending(Protocol):
+    """Tells whoever pays for a request whether any of it has left."""
+
+    sent: bool
+
+
 class Upstream(Protocol):
     """An HTTP client without redirects, cookies, proxies or anything from the environment."""
 
-    async def send(self, head: RequestHead, body: bytes, extra_headers: bytes = b"") -> UpstreamResponse:
+    async def send(
+        self, head: RequestHead, body: bytes, extra_headers: bytes = b"", sending: Sending | None = None
+    ) -> UpstreamResponse:
         """Send a request and return when the head of the final answer is there (1xx are passed over).
 
-        *extra_headers* are complete lines for this request alone. Raises `ProviderError` with a transport kind.
+        *extra_headers* are complete lines for this request alone; ``sending.sent`` is set when the first byte may
+        have left. Raises `ProviderError` with a transport kind.
         Cancelling the call drops the connection. There is no time limit here but the origin's on connecting: the
         attempt keeps the clocks and cancels.
         """

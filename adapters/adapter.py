@@ -1,0 +1,114 @@
+"""One target's translator: a request out, an answer, a stream or a refusal back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from adapters import failures, quirks
+from adapters.errors import ProviderError
+from adapters.patches import AtMost, Patch, Refuse, Rename, Strip, unsupported
+from adapters.spec import Patch as PatchWord
+from adapters.spec import ProviderSpec, Support
+from adapters.target import Target
+from adapters.types import Adjustment, Body, FailureKind, Operation
+
+_encode = msgspec.json.Encoder().encode
+_INCLUDE_USAGE: Final = msgspec.Raw(b'{"include_usage":true}')
+_REFUSED: Final = frozenset((PatchWord.ERROR, PatchWord.REROUTE_OR_ERROR))
+_STRIPPED: Final = frozenset((PatchWord.STRIP, PatchWord.DROP_WITH_WARNING))
+_NO_CHANGES: Final[tuple[Adjustment, ...]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A body ready to be sent to one target, and what was changed in it."""
+
+    body: bytes
+    adjustments: tuple[Adjustment, ...]
+
+
+class Adapter:
+    """Compiled once from a target's facts, so that a request pays only for the parameters it carries."""
+
+    def __init__(self, target: Target, secrets: tuple[str, ...] = ()) -> None:
+        """*secrets* are blotted out of whatever the provider says."""
+        self.target = target
+        self._provider = target.provider
+        self._secrets = tuple(secret for secret in secrets if secret)
+        spec = target.spec
+        self._model = msgspec.Raw(_encode(target.model)) if target.model else None
+        self._patches = compile_patches(spec, self._provider)
+        usage = spec.params.get("stream_options.include_usage")
+        self._ask_for_usage = usage is None or usage.support in (Support.NATIVE, Support.CONDITIONAL, Support.LIMITED)
+        self._quirk = quirks.request_quirk(spec)
+
+    def prepare(self, body: Body, operation: Operation, stream: bool) -> Prepared:
+        """The body for this target. Raises `ProviderError` UNSUPPORTED_PARAMETER or BAD_REQUEST; nothing was sent then."""
+        out = body.copy()
+        if self._model is not None:
+            out["model"] = self._model
+        adjustments: list[Adjustment] | None = None
+        for param in self._patches.keys() & out.keys():
+            if adjustments is None:
+                adjustments = []
+            self._patches[param](out, adjustments)
+        if stream and self._ask_for_usage:
+            # Usage is always asked for, since metering needs it; it is hidden from clients that did not ask.
+            out["stream_options"] = _with_usage(out.get("stream_options"))
+        if self._quirk is not None:
+            self._quirk(out, operation, self.target)
+        return Prepared(_encode(out), tuple(adjustments) if adjustments else _NO_CHANGES)
+
+    def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+        """The failure that an answer other than 200 stands for."""
+        cases = self.target.spec.errors.cases
+        return failures.from_response(self._provider, status, headers, body, self._redact, cases)
+
+    def error(self, fields: failures.ErrorFields) -> ProviderError:
+        """The failure that an error object inside a 200 or a stream stands for."""
+        return failures.from_fields(self._provider, fields, None, self._redact, self.target.spec.errors.cases)
+
+    def _redact(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "[key]")
+        return text
+
+
+def _with_usage(options: msgspec.Raw | None) -> msgspec.Raw:
+    if options is None or bytes(options) == b"null":
+        return _INCLUDE_USAGE
+    fields: dict[str, Any] = msgspec.json.decode(options)
+    if fields.get("include_usage") is True:
+        return options
+    return msgspec.Raw(_encode({**fields, "include_usage": True}))
+
+
+def compile_patches(spec: ProviderSpec, provider: str) -> dict[str, Patch]:
+    """The patches for the parameters of which *spec* says that they cannot go as they are, by parameter."""
+    patches: dict[str, Patch] = {}
+    for name, facts in spec.params.items():
+        if "." in name:
+            continue
+        if facts.to is not None and facts.support is Support.RENAMED:
+            patches[name] = Rename(name, facts.to)
+        elif facts.support in (Support.REJECTED, Support.ABSENT, Support.IGNORED) and facts.patch in _REFUSED:
+            patches[name] = Refuse(name, provider)
+        elif facts.support in (Support.REJECTED, Support.ABSENT) and facts.patch in _STRIPPED:
+            patches[name] = Strip(name)
+        elif name == "n" and facts.support is Support.LIMITED and facts.max is not None:
+            patches[name] = AtMost(name, provider, int(facts.max))
+    return patches
+
+
+def refuse_operation(target: Target, operation: Operation) -> ProviderError:
+    """The failure of a target that does not offer *operation* at all."""
+    error = unsupported("model", target.provider)
+    error.message = f"{target.provider} does not offer {operation.value.replace('_', ' ')} for this model."
+    error.kind = FailureKind.UNSUPPORTED_PARAMETER
+    return error
+
+

@@ -1,0 +1,136 @@
+"""Whole answers: is it one, what did it use, and the turn from a stream to a whole and back."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from adapters.failures import error_fields
+from adapters.stream import UsageFields
+from adapters.types import Operation, Usage
+
+_NOTHING: Final = msgspec.Raw(b"null")
+
+
+class Answer(msgspec.Struct, gc=False):
+    """The parts of an answer that we act on."""
+
+    choices: list[msgspec.Raw] | None = None
+    data: msgspec.Raw = _NOTHING
+    usage: UsageFields | None = None
+    error: msgspec.Raw = _NOTHING
+
+
+_decode = msgspec.json.Decoder(Answer).decode
+
+
+def read_answer(body: bytes) -> Answer:
+    """Decode an answer; `msgspec.DecodeError` when it is no JSON object of the right shape."""
+    return _decode(body)
+
+
+def has_error(answer: Answer) -> bool:
+    """True when a 200 holds an error object instead of an answer (U25)."""
+    return bytes(answer.error) not in (b"null", b'""', b"{}")
+
+
+def is_complete(answer: Answer, operation: Operation) -> bool:
+    """Whether the answer holds what was asked for; an empty list of choices is no answer."""
+    if operation is Operation.EMBEDDINGS:
+        return bytes(answer.data)[:1] == b"["
+    return bool(answer.choices)
+
+
+def usage_of(answer: Answer) -> Usage | None:
+    return answer.usage.to_usage() if answer.usage is not None else None
+
+
+def with_model(body: bytes, model: bytes) -> bytes:
+    """The answer with another ``model``; *model* is JSON."""
+    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    fields["model"] = msgspec.Raw(model)
+    return msgspec.json.encode(fields)
+
+
+def fold(payloads: list[bytes], operation: Operation) -> bytes:
+    """One whole answer from the chunks of a stream (U27: an upstream that streams although it was not asked to)."""
+    whole: dict[str, Any] = {}
+    choices: dict[int, dict[str, Any]] = {}
+    for payload in payloads:
+        chunk = msgspec.json.decode(payload)
+        for name, value in chunk.items():
+            if name not in ("choices", "object") and value is not None:
+                whole[name] = value
+        for part in chunk.get("choices") or ():
+            index = part.get("index") or 0
+            choice = choices.setdefault(index, {"index": index, "finish_reason": None})
+            _fold_choice(choice, part, operation)
+    whole["object"] = "chat.completion" if operation is Operation.CHAT else "text_completion"
+    whole["choices"] = [choices[index] for index in sorted(choices)]
+    return msgspec.json.encode(whole)
+
+
+def _fold_choice(choice: dict[str, Any], part: dict[str, Any], operation: Operation) -> None:
+    if part.get("finish_reason") is not None:
+        choice["finish_reason"] = part["finish_reason"]
+    logprobs = part.get("logprobs")
+    if logprobs:
+        kept = choice.setdefault("logprobs", {})
+        for name, value in logprobs.items():
+            kept[name] = kept.get(name, []) + value if isinstance(value, list) else value
+    if operation is not Operation.CHAT:
+        choice["text"] = choice.get("text", "") + (part.get("text") or "")
+        return
+    message = choice.setdefault("message", {"role": "assistant", "content": None})
+    for name, value in (part.get("delta") or {}).items():
+        if name == "tool_calls":
+            _fold_calls(message.setdefault("tool_calls", []), value or [])
+        elif isinstance(value, str) and name != "role":
+            message[name] = (message.get(name) or "") + value
+        elif value is not None:
+            message[name] = value
+
+
+def _fold_calls(calls: list[dict[str, Any]], parts: list[dict[str, Any]]) -> None:
+    for part in parts:
+        index = part.get("index", len(calls) - 1 if calls else 0)
+        while len(calls) <= index:
+            calls.append({"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
+        call, function = calls[index], part.get("function") or {}
+        call["id"] = call["id"] or part.get("id") or ""
+        call["function"]["name"] = call["function"]["name"] or function.get("name") or ""
+        call["function"]["arguments"] += function.get("arguments") or ""
+
+
+def unfold(body: bytes, operation: Operation) -> list[bytes]:
+    """The chunk payloads of a stream that says what a whole answer says (U27: a whole where a stream was asked for)."""
+    whole = msgspec.json.decode(body)
+    base = {name: value for name, value in whole.items() if name not in ("choices", "usage", "object")}
+    base["object"] = "chat.completion.chunk" if operation is Operation.CHAT else "text_completion"
+    payloads: list[dict[str, Any]] = []
+    for choice in whole["choices"]:
+        index, logprobs = choice.get("index", 0), choice.get("logprobs")
+        part: dict[str, Any] = {"index": index, "finish_reason": None, "logprobs": logprobs}
+        if operation is Operation.CHAT:
+            message = dict(choice.get("message") or {})
+            calls = message.get("tool_calls")
+            if calls:
+                message["tool_calls"] = [{**call, "index": number} for number, call in enumerate(calls)]
+            part["delta"] = {"role": "assistant", **message}
+            end: dict[str, Any] = {"index": index, "delta": {}}
+        else:
+            part["text"] = choice.get("text") or ""
+            end = {"index": index, "text": ""}
+        reason = choice.get("finish_reason")
+        payloads.append({**base, "choices": [part]})
+        if reason is not None:  # a missing reason is not made up
+            payloads.append({**base, "choices": [{**end, "finish_reason": reason}]})
+    if whole.get("usage"):
+        payloads.append({**base, "choices": [], "usage": whole["usage"]})
+    return [msgspec.json.encode(payload) for payload in payloads]
+
+
+def error_in(answer: Answer) -> Any:
+    """The fields of the error object that a 200 holds."""
+    return error_fields({"error": msgspec.json.decode(answer.error)})

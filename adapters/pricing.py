@@ -1,0 +1,25 @@
+"""What tokens cost: integers only, rounded up once per charge."""
+
+from __future__ import annotations
+
+from adapters.types import Price, Usage
+
+PICO_IN_NANO = 1000
+
+
+def cost_nusd(price: Price | None, usage: Usage) -> int | None:
+    """Nano-USD for *usage*, or None when the price is unknown (which is not the same as free)."""
+    if price is None:
+        return None
+    cached_price = price.input_ptoken if price.cached_input_ptoken is None else price.cached_input_ptoken
+    pico = (
+        (usage.prompt_tokens - usage.cached_tokens) * price.input_ptoken
+        + usage.cached_tokens * cached_price
+        + usage.completion_tokens * price.output_ptoken
+    )
+    return -(-pico // PICO_IN_NANO)
+
+
+def estimated_tokens(byte_count: int) -> int:
+    """Tokens in *byte_count* bytes of text where no tokenizer is at hand: a third, plus 15 %, rounded up."""
+    return -(-byte_count * 115 // 300)

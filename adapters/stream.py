@@ -1,0 +1,176 @@
+"""Typed events of a chat or completion stream: the only currency between the steps that handle one.
+
+An event keeps its original bytes. What must not change goes on as those bytes; only an event that has to be repaired is
+decoded further and encoded again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from adapters.types import EventKind, Usage
+
+_NOTHING: Final = msgspec.Raw(b"null")
+# What a text field holds when it holds no text.
+_EMPTY: Final = frozenset((b"", b"null", b'""'))
+
+
+class UsageFields(msgspec.Struct, gc=False):
+    """The ``usage`` object as providers send it; numbers may be absent, null or nonsense."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: dict[str, Any] | None = None
+    completion_tokens_details: dict[str, Any] | None = None
+
+    def to_usage(self) -> Usage | None:
+        """The figures, or None when a count is missing or negative (U33: such a value is worth nothing)."""
+        prompt, completion = self.prompt_tokens, self.completion_tokens
+        if prompt is None or prompt < 0:
+            return None
+        completion = completion or 0  # embeddings have none
+        if completion < 0:
+            return None
+        if self.prompt_tokens_details is None and self.completion_tokens_details is None:
+            return Usage(prompt, completion)
+        return Usage(
+            prompt,
+            completion,
+            cached_tokens=min(prompt, _count(self.prompt_tokens_details, "cached_tokens")),
+            reasoning_tokens=min(completion, _count(self.completion_tokens_details, "reasoning_tokens")),
+        )
+
+
+def _count(details: dict[str, Any] | None, name: str) -> int:
+    value = details.get(name) if details else None
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+class Delta(msgspec.Struct, gc=False):
+    """What a chunk adds to a choice; values stay undecoded, because only their presence matters here."""
+
+    content: msgspec.Raw = _NOTHING
+    reasoning_content: msgspec.Raw = _NOTHING
+    reasoning: msgspec.Raw = _NOTHING
+    refusal: msgspec.Raw = _NOTHING
+    tool_calls: msgspec.Raw = _NOTHING
+    function_call: msgspec.Raw = _NOTHING
+    audio: msgspec.Raw = _NOTHING
+
+
+class Choice(msgspec.Struct, gc=False):
+    """One choice of a chunk: ``delta`` in chat, ``text`` in completions."""
+
+    index: int | None = 0
+    delta: Delta | None = None
+    text: msgspec.Raw = _NOTHING
+    finish_reason: str | None = None
+
+
+class Chunk(msgspec.Struct, gc=False):
+    """One ``data:`` payload of a stream."""
+
+    choices: list[Choice] | None = None
+    usage: UsageFields | None = None
+    error: msgspec.Raw = _NOTHING
+
+
+class StreamEvent(msgspec.Struct, gc=False):
+    """One event of a stream.
+
+    *raw* is what the upstream sent, with its terminating blank line; *data* the payload of its ``data:`` lines.
+    *text_bytes* is the length of the text it adds, for counting where a provider sends no usage.
+    *finish_reasons* are those of the choices that end here, by index.
+    """
+
+    kind: EventKind
+    raw: bytes
+    data: bytes
+    usage: Usage | None = None
+    finish_reasons: tuple[tuple[int, str], ...] = ()
+    text_bytes: int = 0
+    has_choices: bool = False
+
+
+_decode = msgspec.json.Decoder(Chunk).decode
+
+# Members of an enum are looked up through a descriptor each time; these stand on the path of every event.
+_ERROR, _CONTENT, _REASONING = EventKind.ERROR, EventKind.CONTENT, EventKind.REASONING
+_TOOL_DELTA, _FINISH, _USAGE, _OTHER = EventKind.TOOL_DELTA, EventKind.FINISH, EventKind.USAGE, EventKind.OTHER
+
+
+def read_event(raw: bytes, data: bytes) -> StreamEvent:
+    """Tell what an event carries. Raises `msgspec.DecodeError` when *data* is not a chunk (U12)."""
+    chunk = _decode(data)
+    if bytes(chunk.error) not in _EMPTY:
+        return StreamEvent(_ERROR, raw, data)
+    usage = chunk.usage.to_usage() if chunk.usage is not None else None
+    choices = chunk.choices
+    if not choices:
+        return StreamEvent(_USAGE if usage is not None else _OTHER, raw, data, usage)
+    kind, text_bytes = _OTHER, 0
+    finish_reasons: tuple[tuple[int, str], ...] = ()
+    for choice in choices:
+        found, length = _read_choice(choice)
+        text_bytes += length
+        if kind is _OTHER:
+            kind = found
+        if choice.finish_reason is not None:
+            finish_reasons += ((choice.index or 0, choice.finish_reason),)
+    if kind is _OTHER and finish_reasons:
+        kind = _FINISH
+    elif kind is _OTHER and usage is not None:
+        kind = _USAGE
+    return StreamEvent(kind, raw, data, usage, finish_reasons, text_bytes, True)
+
+
+def _read_choice(choice: Choice) -> tuple[EventKind, int]:
+    delta = choice.delta
+    if delta is None:
+        text = bytes(choice.text)
+        return (_CONTENT, len(text) - 2) if text not in _EMPTY else (_OTHER, 0)
+    content = bytes(delta.content)
+    if content not in _EMPTY:
+        return _CONTENT, len(content) - 2
+    for value in (delta.reasoning_content, delta.reasoning):
+        if bytes(value) not in _EMPTY:
+            return _REASONING, len(bytes(value)) - 2
+    if bytes(delta.tool_calls) not in _NO_CALLS:
+        return _TOOL_DELTA, len(bytes(delta.tool_calls))
+    for value in (delta.refusal, delta.function_call, delta.audio):
+        if bytes(value) not in _EMPTY:
+            return _CONTENT, len(bytes(value))
+    return _OTHER, 0
+
+
+_NO_CALLS: Final = _EMPTY | {b"[]"}
+
+
+def without_usage(event: StreamEvent) -> StreamEvent:
+    """The event with its ``usage`` taken out, for providers that put it on a chunk with choices."""
+    fields = msgspec.json.decode(event.data, type=dict[str, msgspec.Raw])
+    fields.pop("usage", None)
+    return _rebuilt(event, fields)
+
+
+def with_model(event: StreamEvent, model: bytes) -> StreamEvent:
+    """The event with another ``model``; *model* is JSON."""
+    fields = msgspec.json.decode(event.data, type=dict[str, msgspec.Raw])
+    if "model" not in fields:
+        return event
+    fields["model"] = msgspec.Raw(model)
+    return _rebuilt(event, fields)
+
+
+def usage_event(like: StreamEvent) -> StreamEvent:
+    """A usage chunk of its own, with ``choices: []`` (decision 38), made from an event that carries usage."""
+    fields = msgspec.json.decode(like.data, type=dict[str, msgspec.Raw])
+    fields["choices"] = msgspec.Raw(b"[]")
+    return _rebuilt(like, fields)
+
+
+def _rebuilt(event: StreamEvent, fields: dict[str, msgspec.Raw]) -> StreamEvent:
+    data = msgspec.json.encode(fields)
+    return msgspec.structs.replace(event, data=data, raw=b"data: " + data + b"\n\n")

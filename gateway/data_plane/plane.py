@@ -1,0 +1,129 @@
+"""The data plane: from a server's exchange to the pipeline and back, for every hot endpoint alike."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from gateway.data_plane.body import parse_body
+from gateway.data_plane.chat import CHAT
+from gateway.data_plane.completions import COMPLETIONS
+from gateway.data_plane.embeddings import EMBEDDINGS
+from gateway.data_plane.endpoint import Endpoint, read_model_name
+from gateway.data_plane.exchange import Exchange, Handler
+from gateway.data_plane.request_id import new_request_id, safe_request_id
+from gateway.errors import GatewayError, InvalidRequestError, LoopDetectedError, ModelNotFoundError, ShuttingDownError
+from gateway.pipeline.call import Call
+from gateway.pipeline.reply import send_error
+from gateway.pipeline.serve import serve
+from gateway.pipeline.settle import settle
+from gateway.services import HOP_HEADER, Services
+
+ENDPOINTS: Final = (CHAT, COMPLETIONS, EMBEDDINGS)
+PREFIXES: Final = ("/v1", "", "/openai/v1")
+
+_log = logging.getLogger(__name__)
+
+
+class DataPlane:
+    """Answers the generation routes; every other request belongs to the server's own application."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._routes: dict[tuple[bytes, str], Handler] = {
+            (b"POST", prefix + endpoint.path): self._handler(endpoint)
+            for endpoint in ENDPOINTS
+            for prefix in PREFIXES
+        }
+
+    @property
+    def draining(self) -> bool:
+        return self._services.draining
+
+    def match(self, method: bytes, path: str) -> Handler | None:
+        """The handler of a hot route; *path* is decoded and without query string."""
+        return self._routes.get((method, path))
+
+    def end_remaining(self) -> None:
+        """End every request that is still under way: streams with an error event, the others with a 503."""
+        for call in list(self._services.in_flight):
+            call.end()
+
+    def _handler(self, endpoint: Endpoint) -> Handler:
+        async def handle(exchange: Exchange) -> None:
+            await self._handle(exchange, endpoint)
+
+        return handle
+
+    async def _handle(self, exchange: Exchange, endpoint: Endpoint) -> None:
+        services = self._services
+        loop = asyncio.get_running_loop()
+        call = Call(exchange, endpoint.operation, exchange.received_at, time.time())
+        try:
+            _read_headers(call, exchange.headers, services.instance_id)
+            key = services.authenticator.check(exchange.headers)
+            call.key = key if key is not None else await services.authenticator.look_up(exchange.headers)
+            call.body = parse_body(bytes(exchange.body))
+            name = read_model_name(call.body)
+            call.model = services.catalog.resolve(name)
+            if call.model is None:
+                raise _no_such_model(name, services)
+            endpoint.read(call)
+            call.task = asyncio.current_task()
+            await serve(call, services)
+        except GatewayError as error:
+            call.status, call.error_code = error.status, error.code or ""
+            send_error(call, error)
+        except asyncio.CancelledError:
+            if not call.ending:
+                call.status, call.error_code = 499, "client_left"
+                raise
+            call.status, call.error_code = 503, "shutting_down"
+            if not exchange.started:
+                send_error(call, ShuttingDownError("The gateway is stopping; send the request again."))
+            else:
+                exchange.abort()
+        except Exception as bug:  # the edge: whatever it is, the client gets an answer and we get the traceback
+            _log.exception("request %s failed", call.request_id, exc_info=bug)
+            call.status, call.error_code = 500, "internal_error"
+            if not exchange.started:
+                send_error(call, GatewayError("The gateway met an error of its own; it has been logged."))
+            else:
+                exchange.abort()
+        finally:
+            settle(call, services, loop.time())
+
+
+def _read_headers(call: Call, headers: Sequence[tuple[bytes, bytes]], instance_id: bytes) -> None:
+    """Take what the pipeline acts on from the headers; everything else of them ends here."""
+    request_id = None
+    for name, value in headers:
+        if name == b"x-request-id":
+            request_id = safe_request_id(value)
+        elif name == b"x-stainless-retry-count":
+            call.client_retries = value != b"0"
+        elif name == b"x-gateway-timeout":
+            call.time_limit_seconds = _seconds(value)
+        elif name == HOP_HEADER and instance_id in value:
+            call.request_id = request_id or new_request_id()
+            raise LoopDetectedError("This request has passed this gateway before: a provider's base_url points back at it.")
+    call.request_id = request_id or new_request_id()
+
+
+def _seconds(value: bytes) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= 86_400:
+        raise InvalidRequestError("The x-gateway-timeout header has to be seconds, above 0 and at most 86400.")
+    return seconds
+
+
+def _no_such_model(name: str, services: Services) -> ModelNotFoundError:
+    near = services.catalog.nearest(name)
+    hint = f" Did you mean: {', '.join(near)}?" if near else " GET /v1/models lists those there are."
+    return ModelNotFoundError(f"The model '{name}' does not exist.{hint}", param="model")

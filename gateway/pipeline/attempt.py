@@ -1,0 +1,243 @@
+"""One call to one target: the hold, the request, the answer or the stream, and what is owed for it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import msgspec
+
+from adapters import answers
+from adapters.adapter import refuse_operation
+from adapters.errors import ProviderError
+from adapters.pricing import estimated_tokens
+from adapters.types import FailureKind, Usage
+from gateway.pipeline.backends import Backend
+from gateway.pipeline.call import Attempt, Call
+from gateway.pipeline.clock import AttemptClock
+from gateway.pipeline.outcome import to_error
+from gateway.pipeline.plan import Route
+from gateway.pipeline.relay import StreamRelay
+from gateway.pipeline.reply import JSON, answer_headers
+from gateway.pipeline.stream_out import DONE, StreamOut
+from gateway.services import Services
+from gateway.upstream.base import UpstreamResponse
+from gateway.upstream.sse import SseSplitter
+
+_MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
+_MAX_REFUSAL_BYTES: Final = 256 * 1024
+# Failures after which nothing can be owed, because no provider worked on the request.
+_NOTHING_OWED: Final = frozenset(
+    {
+        FailureKind.CONNECT,
+        FailureKind.DNS,
+        FailureKind.TLS,
+        FailureKind.CONNECT_TIMEOUT,
+        FailureKind.NO_CAPACITY,
+        FailureKind.ENGINE_DOWN,
+        FailureKind.UNSUPPORTED_PARAMETER,
+    }
+)
+
+
+async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut | None, services: Services) -> None:
+    """Answer *call* from *backend*, completely; raises `ProviderError` when another target may still try.
+
+    The hold is resolved exactly once, however this ends. For a stream, it ends with the stream.
+    """
+    loop = asyncio.get_running_loop()
+    target = backend.target
+    attempt = Attempt(target, services.ledger.hold(call.key.id, target), loop.time())
+    call.attempts.append(attempt)
+    services.metrics.attempt_started(target)
+    clock = response = usage = None
+    try:
+        head = backend.heads.get(call.operation)
+        if head is None:
+            raise refuse_operation(target, call.operation)
+        prepared = backend.adapter.prepare(call.body, call.operation, call.stream)
+        attempt.adjustments = prepared.adjustments
+        limits = route.model
+        total = call.started + min(limits.total_seconds, call.time_limit_seconds or limits.total_seconds)
+        clock = AttemptClock(services.deadlines, loop, attempt.started + limits.first_event_seconds, total)
+        response = await backend.upstream.send(head, prepared.body, services.hop_header, attempt)
+        attempt.status = response.status
+        if response.status != 200:
+            body = await response.read(_MAX_REFUSAL_BYTES)
+            raise backend.adapter.refusal(response.status, response.headers, body)
+        if out is not None:
+            usage = await _stream(call, attempt, route, backend, out, clock, response)
+        else:
+            usage = await _whole(call, attempt, route, backend, response, loop)
+    except ProviderError as failure:
+        attempt.failure = failure
+        raise
+    except asyncio.CancelledError:
+        if clock is None or not clock.expired or _others_cancelled():
+            attempt.failure = ProviderError(FailureKind.CLIENT_LEFT, "The client left.")
+            raise
+        attempt.failure = clock.error(target.provider)
+        raise attempt.failure from None
+    finally:
+        attempt.ended = loop.time()
+        if clock is not None:
+            clock.stop()
+        if response is not None:
+            response.close()
+        if attempt.hold.resolution is None:
+            _resolve(call, attempt, usage)
+        _count(call, attempt, services)
+
+
+def _others_cancelled() -> bool:
+    """Whether somebody else than our own clock has cancelled this task as well."""
+    task = asyncio.current_task()
+    return task is not None and task.uncancel() > 0
+
+
+async def _whole(
+    call: Call, attempt: Attempt, route: Route, backend: Backend, response: UpstreamResponse, loop: asyncio.AbstractEventLoop
+) -> Usage | None:
+    """Read, check and send an answer in one piece."""
+    body = await response.read(_MAX_ANSWER_BYTES)
+    provider = attempt.target.provider
+    content_type = response.headers.get("content-type", "")
+    if content_type.startswith("text/event-stream"):
+        body = _folded(call, body, provider)
+    elif content_type.startswith("text/html"):
+        raise _not_an_answer(provider, content_type)
+    try:
+        answer = answers.read_answer(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with something that is not JSON.") from None
+    if answers.has_error(answer):
+        raise backend.adapter.error(answers.error_in(answer))
+    if not answers.is_complete(answer, call.operation):
+        raise ProviderError(FailureKind.EMPTY, f"{provider} answered without an answer in it.")
+    usage = answers.usage_of(answer)
+    attempt.text_bytes = len(body)
+    attempt.first_content = loop.time()
+    # The money is booked before the end of the answer is released.
+    _resolve(call, attempt, usage)
+    if route.alias is not None:
+        body = answers.with_model(body, route.alias)
+    headers = answer_headers(call, attempt, backend.headers, JSON, attempt.first_content)
+    call.exchange.respond(200, headers, body)
+    return usage
+
+
+def _folded(call: Call, body: bytes, provider: str) -> bytes:
+    splitter = SseSplitter()
+    payloads = [event.data for event in splitter.feed(body) if event.data and event.data != b"[DONE]"]
+    try:
+        return answers.fold(payloads, call.operation)
+    except (msgspec.DecodeError, TypeError, KeyError):
+        raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with a stream that cannot be read.") from None
+
+
+def _not_an_answer(provider: str, content_type: str) -> ProviderError:
+    return ProviderError(
+        FailureKind.WRONG_CONTENT_TYPE,
+        f"{provider} answered with {content_type.partition(';')[0][:40]} instead of JSON. Check its base_url.",
+    )
+
+
+async def _stream(
+    call: Call,
+    attempt: Attempt,
+    route: Route,
+    backend: Backend,
+    out: StreamOut,
+    clock: AttemptClock,
+    response: UpstreamResponse,
+) -> Usage | None:
+    """Relay a stream to its end; what breaks after the first content is told to the client here."""
+    loop = asyncio.get_running_loop()
+    relay = StreamRelay(
+        call,
+        attempt,
+        out,
+        clock,
+        response,
+        loop=loop,
+        stall_seconds=route.model.stall_seconds,
+        error_of=backend.adapter.error,
+        model=route.alias,
+    )
+    call.relay = relay
+    content_type = response.headers.get("content-type", "")
+    try:
+        if content_type.startswith("text/event-stream"):
+            response.stream(relay)
+        else:
+            await _relay_whole(call, attempt, response, relay, content_type)
+        if not relay.done.done():
+            await relay.done
+        if relay.failure is not None:
+            if not relay.committed:
+                raise relay.failure
+            attempt.failure = relay.failure
+            error = to_error(relay.failure)
+            call.error_code = error.code or ""
+            out.fail(error, call.request_id, attempt.target.provider)
+        return relay.usage
+    finally:
+        call.relay = None
+        call.exchange.on_flow = None
+        if attempt.hold.resolution is None:
+            _resolve(call, attempt, relay.usage)
+
+
+async def _relay_whole(
+    call: Call, attempt: Attempt, response: UpstreamResponse, relay: StreamRelay, content_type: str
+) -> None:
+    """An answer in one piece where a stream was asked for (U27) becomes a stream of few events."""
+    provider = attempt.target.provider
+    body = await response.read(_MAX_ANSWER_BYTES)
+    if content_type.startswith("text/html"):
+        raise _not_an_answer(provider, content_type)
+    try:
+        answer = answers.read_answer(body)
+        if answers.has_error(answer):
+            payloads = [b'{"error":' + bytes(answer.error) + b"}"]
+        elif answers.is_complete(answer, call.operation):
+            payloads = answers.unfold(body, call.operation)
+        else:
+            raise ProviderError(FailureKind.EMPTY, f"{provider} answered without an answer in it.")
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError):
+        raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with something that is not JSON.") from None
+    relay.feed(b"".join(b"data: %b\n\n" % payload for payload in payloads) + DONE)
+    relay.finish(None)
+
+
+def _resolve(call: Call, attempt: Attempt, usage: Usage | None) -> None:
+    """Settle from usage, or from what was seen, or give back (reliability 6.5)."""
+    failure, hold = attempt.failure, attempt.hold
+    if usage is not None:
+        hold.settle(usage)
+    elif not attempt.sent or (failure is not None and _owes_nothing(attempt, failure)):
+        hold.void()
+    else:
+        prompt = estimated_tokens(call.prompt_bytes())
+        hold.estimate(Usage(prompt, estimated_tokens(attempt.text_bytes), estimated=True))
+
+
+def _owes_nothing(attempt: Attempt, failure: ProviderError) -> bool:
+    refused = attempt.status is not None and attempt.status != 200
+    return refused or not failure.sent or failure.kind in _NOTHING_OWED
+
+
+def _count(call: Call, attempt: Attempt, services: Services) -> None:
+    failure, hold = attempt.failure, attempt.hold
+    first = attempt.first_content
+    services.metrics.attempt_done(
+        attempt.target,
+        call.operation,
+        failure.kind if failure is not None else None,
+        attempt.ended - attempt.started,
+        first - attempt.started if first else None,
+        hold.usage,
+        hold.cost_nusd,
+    )
+    if attempt.adjustments:
+        services.metrics.adjusted(attempt.target, attempt.adjustments)

@@ -1,0 +1,87 @@
+"""One request on its way through the pipeline, and the record of each attempt to answer it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapters.errors import ProviderError
+from adapters.target import Target
+from adapters.types import Adjustment, Body, FailureKind, Operation
+from gateway.storage.virtual_key import UNKNOWN, VirtualKey
+
+if TYPE_CHECKING:
+    from gateway.catalog import Model
+    from gateway.data_plane.exchange import Exchange
+    from gateway.pipeline.holds import Hold
+    from gateway.pipeline.relay import StreamRelay
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """One call to one target, with its outcome."""
+
+    target: Target
+    hold: Hold
+    started: float
+    """On the event loop's clock, like all times here."""
+    ended: float = 0.0
+    first_content: float = 0.0
+    """When the first content (or the whole answer) was there; 0 when none came."""
+    status: int | None = None
+    """The upstream's HTTP status, if it gave one."""
+    failure: ProviderError | None = None
+    sent: bool = False
+    """Whether any byte of the request may have reached the upstream; set by the HTTP client."""
+    adjustments: tuple[Adjustment, ...] = ()
+    text_bytes: int = 0
+    """Text received so far: what a broken-off answer is charged by."""
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """What a client asked for, and what has happened to it so far."""
+
+    exchange: Exchange
+    operation: Operation
+    started: float
+    """When the request's head was complete, on the event loop's clock."""
+    started_wall: float
+    request_id: str = ""
+    key: VirtualKey = UNKNOWN
+    body: Body = field(default_factory=dict)
+    model: Model | None = None
+    stream: bool = False
+    wants_usage: bool = False
+    """The client asked for the usage chunk of a stream."""
+    output_limit: int | None = None
+    choices: int = 1
+    time_limit_seconds: float | None = None
+    """The client's own limit, from ``x-gateway-timeout``."""
+    client_retries: bool = False
+    """The client's SDK says that this is not its first try."""
+    attempts: list[Attempt] = field(default_factory=list)
+    status: int = 0
+    error_code: str = ""
+    task: asyncio.Task[None] | None = None
+    relay: StreamRelay | None = None
+    """The stream that is being passed on, while one is."""
+    ending: bool = False
+    """The gateway itself ends this call, because it is stopping."""
+
+    @property
+    def last_attempt(self) -> Attempt | None:
+        return self.attempts[-1] if self.attempts else None
+
+    def end(self) -> None:
+        """Stop this call because the gateway stops."""
+        self.ending = True
+        if self.relay is not None:
+            self.relay.stop(ProviderError(FailureKind.SHUTTING_DOWN, "The gateway is stopping; send the request again."))
+        elif self.task is not None:
+            self.task.cancel()
+
+    def prompt_bytes(self) -> int:
+        """Size of what the model has to read, for estimates."""
+        return sum(len(bytes(self.body[name])) for name in ("messages", "prompt", "input", "tools") if name in self.body)

@@ -1,0 +1,74 @@
+"""The four clocks of an attempt (decision 27): connecting is the client's, the other three are kept here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from adapters.errors import ProviderError
+from adapters.types import FailureKind
+from gateway.deadlines import NEVER, Deadlines, Watch
+
+_SAYS = {
+    FailureKind.FIRST_CONTENT_TIMEOUT: "sent no content in time",
+    FailureKind.STALLED: "stopped sending",
+    FailureKind.TOTAL_TIMEOUT: "took longer than the whole request may",
+}
+
+
+class AttemptClock:
+    """First content, gap between contents, and the whole request; none of them is a socket's read timeout.
+
+    While the attempt waits in a coroutine, running out of time cancels its task, and `expired` tells why; once a
+    stream is being relayed, *on_expire* is called instead. Everything stops while we wait for our own client.
+    """
+
+    __slots__ = ("_deadlines", "_left", "_loop", "_paused_at", "_task", "_total", "_watch", "expired", "kind", "on_expire")
+
+    def __init__(self, deadlines: Deadlines, loop: asyncio.AbstractEventLoop, first_content: float, total: float) -> None:
+        """*first_content* and *total* are points in time on the loop's clock."""
+        self._deadlines = deadlines
+        self._loop = loop
+        self._total = total
+        self._task = asyncio.current_task(loop)
+        self._paused_at = 0.0
+        self._left = 0.0
+        self.kind = FailureKind.FIRST_CONTENT_TIMEOUT if first_content < total else FailureKind.TOTAL_TIMEOUT
+        self.expired = False
+        self.on_expire: Callable[[FailureKind], None] | None = None
+        self._watch = Watch(min(first_content, total), self._expire)
+        deadlines.add(self._watch)
+
+    def content_came(self, now: float, stall_seconds: float) -> None:
+        """A content event arrived: from now on the gap to the next one counts."""
+        stalled_at = now + stall_seconds
+        if stalled_at < self._total:
+            self._watch.deadline, self.kind = stalled_at, FailureKind.STALLED
+        else:
+            self._watch.deadline, self.kind = self._total, FailureKind.TOTAL_TIMEOUT
+
+    def client_waits(self, paused: bool) -> None:
+        """Stop the clocks while the client does not read, and give it the time back afterwards."""
+        if paused and not self._paused_at:
+            self._paused_at = self._loop.time()
+            self._watch.deadline, self._left = NEVER, self._watch.deadline - self._paused_at
+        elif not paused and self._paused_at:
+            now = self._loop.time()
+            self._total += now - self._paused_at
+            self._watch.deadline = now + self._left
+            self._paused_at = 0.0
+
+    def error(self, provider: str) -> ProviderError:
+        """The failure that this clock stands for."""
+        return ProviderError(self.kind, f"{provider} {_SAYS[self.kind]}.")
+
+    def stop(self) -> None:
+        """Stop watching; may be called again."""
+        self._deadlines.discard(self._watch)
+
+    def _expire(self) -> None:
+        self.expired = True
+        if self.on_expire is not None:
+            self.on_expire(self.kind)
+        elif self._task is not None:
+            self._task.cancel()

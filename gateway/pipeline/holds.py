@@ -1,0 +1,87 @@
+"""What an attempt may cost, reserved before it leaves, and resolved exactly once on every way out."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Protocol
+
+from adapters.pricing import cost_nusd
+from adapters.target import Target
+from adapters.types import Usage
+
+
+class Resolution(StrEnum):
+    """How a hold ended."""
+
+    SETTLED = "settled"  # by usage the provider gave
+    ESTIMATED = "estimated"  # by what was seen of an answer that broke off or carried no usage
+    VOID = "void"  # nothing was sent, or the provider refused
+
+
+class HoldResolvedTwiceError(Exception):
+    """A hold was resolved a second time: a bug, for the money would be booked twice."""
+
+
+class Hold:
+    """Money set aside for one attempt at one target. `settle`, `estimate` or `void` it, once."""
+
+    __slots__ = ("_ledger", "cost_nusd", "resolution", "target", "usage")
+
+    def __init__(self, ledger: Ledger, target: Target) -> None:
+        self._ledger = ledger
+        self.target = target
+        self.resolution: Resolution | None = None
+        self.usage: Usage | None = None
+        self.cost_nusd: int | None = None
+
+    def settle(self, usage: Usage) -> None:
+        """Book what the provider says was used."""
+        self._resolve(Resolution.SETTLED, usage)
+
+    def estimate(self, usage: Usage) -> None:
+        """Book what we counted ourselves, because no figure came."""
+        self._resolve(Resolution.ESTIMATED, usage)
+
+    def void(self) -> None:
+        """Give everything back: nothing is owed."""
+        self._resolve(Resolution.VOID, None)
+
+    def _resolve(self, resolution: Resolution, usage: Usage | None) -> None:
+        if self.resolution is not None:
+            raise HoldResolvedTwiceError(f"{self.target.name}: {self.resolution} and now {resolution}")
+        self.resolution = resolution
+        if usage is not None:
+            self.usage = usage
+            self.cost_nusd = cost_nusd(self.target.price, usage)
+        self._ledger.resolved(self)
+
+
+class Ledger(Protocol):
+    """Where holds are taken from and booked to."""
+
+    open_holds: int
+
+    def hold(self, key_id: str, target: Target) -> Hold:
+        """Reserve the worst case of an attempt; must be resolved by the caller."""
+
+    def resolved(self, hold: Hold) -> None:
+        """Called by a hold when it is resolved."""
+
+
+class CountingLedger:
+    """The ledger of keys without a budget: there is nothing to reserve, so it counts and books nothing."""
+
+    __slots__ = ("open_holds", "resolutions")
+
+    def __init__(self) -> None:
+        self.open_holds = 0
+        self.resolutions: dict[Resolution, int] = dict.fromkeys(Resolution, 0)
+
+    def hold(self, key_id: str, target: Target) -> Hold:
+        self.open_holds += 1
+        return Hold(self, target)
+
+    def resolved(self, hold: Hold) -> None:
+        self.open_holds -= 1
+        if hold.resolution is not None:
+            self.resolutions[hold.resolution] += 1

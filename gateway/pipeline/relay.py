@@ -1,0 +1,205 @@
+"""Passes a stream on: bytes in from the upstream, typed events looked at, bytes out to the client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from adapters.errors import ProviderError
+from adapters.failures import ErrorFields, read_error
+from adapters.stream import StreamEvent, read_event, usage_event, with_model, without_usage
+from adapters.types import EventKind, FailureKind, Usage
+from gateway.pipeline.call import Attempt, Call
+from gateway.pipeline.clock import AttemptClock
+from gateway.pipeline.stream_out import DONE, StreamOut
+from gateway.upstream.base import UpstreamResponse
+from gateway.upstream.sse import SseSplitter
+
+_MAX_MALFORMED: Final = 2
+_MAX_HELD_BYTES: Final = 262_144
+# How long the end of the body may follow the end of the answer before the connection is given up.
+_LINGER_SECONDS: Final = 1.0
+_ERROR, _OTHER, _USAGE = EventKind.ERROR, EventKind.OTHER, EventKind.USAGE
+
+
+class StreamRelay:
+    """The sink of one upstream stream.
+
+    Until the first content nothing is passed on, so that another target can take over unseen. From then on what the
+    client gets is final: a failure becomes an error event. `done` is resolved when the stream is over, one way or
+    the other; `failure` tells which, `committed` whether the client has seen any of it.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        attempt: Attempt,
+        out: StreamOut,
+        clock: AttemptClock,
+        response: UpstreamResponse,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        stall_seconds: float,
+        error_of: Callable[[ErrorFields], ProviderError],
+        model: bytes | None,
+    ) -> None:
+        """*model*, JSON, replaces the upstream's own name where the configuration asks for that."""
+        self.done: asyncio.Future[None] = loop.create_future()
+        self.failure: ProviderError | None = None
+        self.committed = False
+        self.usage: Usage | None = None
+        self._call, self._attempt, self._out, self._clock, self._response = call, attempt, out, clock, response
+        self._now = loop.time
+        self._stall_seconds = stall_seconds
+        self._error_of = error_of
+        self._model = model
+        self._splitter = SseSplitter()
+        self._batch: list[bytes] = []
+        self._held_bytes = 0
+        self._malformed = 0
+        self._content_events = 0
+        self._most_events = call.output_limit * 1.05 * call.choices + 16 if call.output_limit else float("inf")
+        self._finished: set[int] = set()
+        self._usage_event: StreamEvent | None = None
+        self._ended = False
+        clock.on_expire = self._expire
+        call.exchange.on_flow = self._flow
+
+    # What the upstream's connection calls
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the body."""
+        if self._ended:
+            return
+        try:
+            for event in self._splitter.feed(data):
+                payload = event.data
+                if payload is None or not payload:
+                    continue  # comments and empty events are the upstream's own keep-alive
+                if payload == b"[DONE]":
+                    self._finish()
+                    return
+                self._take(event.raw, payload)
+                if self._ended:
+                    return
+        except ProviderError as error:
+            self._fail(error)
+            return
+        if self.committed and self._batch:
+            batch = self._batch
+            self._out.write(batch[0] if len(batch) == 1 else b"".join(batch), self._now())
+            batch.clear()
+
+    def finish(self, error: ProviderError | None) -> None:
+        """The body is over, in good order or not."""
+        if not self._ended:
+            last = self._splitter.close()
+            if error is None and last is not None and last.data and last.data != b"[DONE]":
+                self._take(b"data: " + last.data + b"\n\n", last.data)
+        if not self._ended:
+            if self._is_complete():
+                self._finish()
+            else:
+                self._fail(error or ProviderError(FailureKind.INTERRUPTED, self._says("ended the answer before it was complete")))
+        if not self.done.done():
+            self.done.set_result(None)
+
+    def stop(self, error: ProviderError) -> None:
+        """End the stream from our side, with *error* as its reason."""
+        if not self._ended:
+            self._fail(error)
+
+    # One event
+
+    def _take(self, raw: bytes, payload: bytes) -> None:
+        try:
+            event = read_event(raw, payload)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self._malformed += 1
+            if self._malformed > _MAX_MALFORMED:
+                self._fail(ProviderError(FailureKind.MALFORMED, self._says("sent events that are not JSON")))
+            return
+        kind = event.kind
+        if kind is _ERROR:
+            self._fail(self._error_of(read_error(payload) or ErrorFields()))
+            return
+        if event.usage is not None:
+            self.usage = event.usage
+            self._usage_event = event
+            if not event.has_choices:
+                return  # sent at the end, and only to those who asked
+            event = without_usage(event)
+        if not event.has_choices and kind is _OTHER and self._malformed == 0 and not self.committed:
+            return  # a first chunk without choices says nothing, and some clients index choices[0]
+        if event.finish_reasons:
+            self._finished.update(index for index, _ in event.finish_reasons)
+        if self._model is not None:
+            event = with_model(event, self._model)
+        self._batch.append(event.raw)
+        if kind is _OTHER or kind is _USAGE:
+            self._hold_back(len(event.raw))
+            return
+        self._attempt.text_bytes += event.text_bytes
+        self._content_events += 1
+        now = self._now()
+        if not self.committed:
+            self.committed = True
+            self._attempt.first_content = now
+        self._clock.content_came(now, self._stall_seconds)
+        if self._content_events > self._most_events:
+            self._fail(ProviderError(FailureKind.TOO_LARGE, self._says("went on past the token limit it was given")))
+
+    def _hold_back(self, size: int) -> None:
+        if not self.committed:
+            self._held_bytes += size
+            if self._held_bytes > _MAX_HELD_BYTES:
+                self._fail(ProviderError(FailureKind.TOO_LARGE, self._says("sent too much before any content")))
+
+    # The end
+
+    def _is_complete(self) -> bool:
+        return len(self._finished) >= self._call.choices
+
+    def _finish(self) -> None:
+        if not self._is_complete() and not (self.committed and self._finished):
+            self._fail(ProviderError(FailureKind.INTERRUPTED, self._says("ended the answer without a finish_reason")))
+            return
+        if self._call.wants_usage and self._usage_event is not None:
+            event = usage_event(self._usage_event)
+            self._batch.append((with_model(event, self._model) if self._model is not None else event).raw)
+        self._batch.append(DONE)
+        self._ended = True
+        self._out.write(b"".join(self._batch), self._now())
+        self._out.end()
+        # The answer is whole; only the end of the body is awaited, so that the connection can be used again.
+        self._clock.content_came(self._now(), _LINGER_SECONDS)
+        self._clock.on_expire = lambda kind: self._resolve()
+
+    def _fail(self, error: ProviderError) -> None:
+        if error.kind is FailureKind.INTERRUPTED and not self.committed:
+            error.kind = FailureKind.RESET  # nothing was passed on: it may be tried again
+        if self.committed and self._batch:
+            self._out.write(b"".join(self._batch), self._now())
+        self._ended = True
+        self.failure = error
+        self._resolve()
+
+    def _resolve(self) -> None:
+        if not self.done.done():
+            self.done.set_result(None)
+
+    def _expire(self, kind: FailureKind) -> None:
+        self.stop(self._clock.error(self._attempt.target.provider))
+
+    def _flow(self, paused: bool) -> None:
+        self._clock.client_waits(paused)
+        if paused:
+            self._response.pause()
+        else:
+            self._response.resume()
+
+    def _says(self, what: str) -> str:
+        return f"{self._attempt.target.provider} {what}."

@@ -1,0 +1,77 @@
+"""The headers of an answer: who answered, what was changed, where the time went."""
+
+from __future__ import annotations
+
+from gateway.data_plane.errors import error_body, error_headers, render_headers
+from gateway.errors import GatewayError
+from gateway.pipeline.call import Attempt, Call
+from gateway.pipeline.outcome import Verdict
+
+JSON = b"content-type: application/json\r\n"
+SSE = b"content-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n"
+
+
+def static_headers(model: str, provider: str, target: str) -> bytes:
+    """The part that is the same for every answer of a target; rendered once."""
+    return render_headers(
+        [
+            ("x-gateway-model", model),
+            ("x-gateway-provider", provider),
+            ("x-gateway-target", target),
+            ("x-gateway-cache", "off"),
+        ]
+    )
+
+
+def answer_headers(call: Call, attempt: Attempt, static: bytes, kind: bytes, now: float) -> bytes:
+    """The header block of a good answer, as far as it is known at *now*."""
+    request_id = call.request_id.encode()
+    upstream = (attempt.first_content or now) - attempt.started
+    block = b"%bx-request-id: %b\r\nrequest-id: %b\r\n%bx-gateway-attempts: %d\r\nserver-timing: %b\r\n" % (
+        kind,
+        request_id,
+        request_id,
+        static,
+        len(call.attempts),
+        server_timing(now - call.started, upstream),
+    )
+    if attempt.adjustments:
+        block += b"x-gateway-adjusted: %b\r\n" % ", ".join(map(str, attempt.adjustments)).encode()
+    if len(call.attempts) > 1 and call.attempts[0].target is not attempt.target:
+        block += render_headers([("x-gateway-fallback-from", call.attempts[0].target.name)])
+    cost = attempt.hold.cost_nusd
+    if cost is not None:
+        block += b"x-gateway-cost-usd: %d.%09d\r\n" % divmod(cost, 1_000_000_000)
+    return block
+
+
+def early_headers(call: Call, model: str, now: float) -> bytes:
+    """The header block of a stream whose status had to go out before any target had answered."""
+    pairs = [
+        ("x-request-id", call.request_id),
+        ("request-id", call.request_id),
+        ("x-gateway-model", model),
+        ("x-gateway-cache", "off"),
+    ]
+    return SSE + render_headers(pairs) + b"server-timing: %b\r\n" % server_timing(now - call.started, 0.0)
+
+
+def server_timing(total_seconds: float, upstream_seconds: float) -> bytes:
+    """``gw`` is what the gateway took, ``upstream`` the time to the upstream's first byte; milliseconds."""
+    own = max(0.0, total_seconds - upstream_seconds)
+    return b"gw;dur=%.1f, queue;dur=0.0, upstream;dur=%.1f" % (own * 1000, upstream_seconds * 1000)
+
+
+def send_error(call: Call, error: GatewayError, verdict: Verdict | None = None) -> None:
+    """Answer *call* with *error*; the status must not have been sent yet."""
+    provider = verdict.provider if verdict else None
+    status = verdict.upstream_status if verdict else None
+    headers = error_headers(
+        error,
+        call.request_id,
+        retry_after_seconds=verdict.retry_after_seconds if verdict else None,
+        should_retry=verdict.should_retry if verdict else None,
+    )
+    if call.attempts:
+        headers += b"x-gateway-attempts: %d\r\n" % len(call.attempts)
+    call.exchange.respond(error.status, headers, error_body(error, call.request_id, provider, status))

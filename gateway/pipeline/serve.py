@@ -1,0 +1,95 @@
+"""The road every request takes: admit, plan, then one attempt after another until one answers."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+from adapters.errors import ProviderError
+from gateway.pipeline.admit import Admission
+from gateway.pipeline.attempt import run_attempt
+from gateway.pipeline.backends import Backend
+from gateway.pipeline.call import Call
+from gateway.pipeline.outcome import judge
+from gateway.pipeline.plan import Route
+from gateway.pipeline.reply import SSE, answer_headers, early_headers, send_error
+from gateway.pipeline.stream_out import StreamOut
+from gateway.services import Services
+from policies.retry import Decision, Situation, Step, decide
+
+
+async def serve(call: Call, services: Services) -> None:
+    """Answer *call*, whatever its endpoint; raises `GatewayError` for what the client can be told at once."""
+    with Admission(call, services):
+        route = services.backends.route(call)
+        if not call.stream:
+            await _attempts(call, route, None, services)
+            return
+        loop = asyncio.get_running_loop()
+        silence = services.settings.server.stream_keepalive
+        out = StreamOut(call.exchange, services.deadlines, loop.time, silence, lambda: _stream_head(call, route, loop))
+        try:
+            await _attempts(call, route, out, services)
+        finally:
+            out.close()
+
+
+async def _attempts(call: Call, route: Route, out: StreamOut | None, services: Services) -> None:
+    """Try the targets in the policy's order, each as often as `policies.retry` allows."""
+    plan = route.plan()
+    backend: Backend | None = next(plan)
+    following = next(plan, None)
+    tries = 0
+    while backend is not None:
+        tries += 1
+        try:
+            await run_attempt(call, route, backend, out, services)
+        except ProviderError as failure:
+            decision = _decide(call, route, failure, tries, following is not None)
+            if decision.step is Step.STOP:
+                break
+            if decision.step is Step.NEXT and following is not None:
+                services.metrics.fell_back(route.model.id, backend.target, following.target, failure.kind)
+                backend, following, tries = following, next(plan, None), 0
+                continue
+            services.metrics.retried(route.model.id, backend.target, failure.kind)
+            if decision.wait_seconds:
+                await asyncio.sleep(decision.wait_seconds)
+        else:
+            call.status = 200
+            return
+    _refuse(call, out)
+
+
+def _decide(call: Call, route: Route, failure: ProviderError, tries: int, another: bool) -> Decision:
+    now = asyncio.get_running_loop().time()
+    limit = min(route.model.total_seconds, call.time_limit_seconds or route.model.total_seconds)
+    situation = Situation(
+        failure=failure,
+        tries_on_target=tries,
+        tries_in_request=len(call.attempts),
+        another_target=another,
+        seconds_left=call.started + limit - now,
+        client_retries=call.client_retries,
+    )
+    # Jitter spreads load; nothing secret depends on it.
+    return decide(situation, tries_per_target=route.model.attempts, jitter=random.random())  # noqa: S311
+
+
+def _refuse(call: Call, out: StreamOut | None) -> None:
+    """Every target failed: say why, in the status while it is unspent, else in the stream."""
+    verdict = judge(call.attempts)
+    call.error_code = verdict.error.code or ""
+    if out is not None and out.opened:
+        call.status = 200
+        out.fail(verdict.error, call.request_id, verdict.provider)
+    else:
+        call.status = verdict.error.status
+        send_error(call, verdict.error, verdict)
+
+
+def _stream_head(call: Call, route: Route, loop: asyncio.AbstractEventLoop) -> bytes:
+    attempt = call.last_attempt
+    if attempt is None or not attempt.first_content:
+        return early_headers(call, route.model.id, loop.time())
+    return answer_headers(call, attempt, route.headers_of(attempt.target), SSE, loop.time())

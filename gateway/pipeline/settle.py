@@ -1,0 +1,94 @@
+"""The last step: what happened goes to the metrics, the request log and the log line, in one go."""
+
+from __future__ import annotations
+
+from gateway.pipeline.call import Attempt, Call
+from gateway.services import Services
+from gateway.storage.requests import AttemptRow, RequestRow
+from gateway.telemetry.logging import log_request
+
+
+def settle(call: Call, services: Services, now: float) -> None:
+    """Record *call*, which is over at *now*; runs once for each call, however it ended."""
+    total = now - call.started
+    waited = sum(attempt.ended - attempt.started for attempt in call.attempts)
+    model = call.model.id if call.model is not None else ""
+    services.metrics.request_done(
+        call.operation, model, call.status, call.error_code or None, call.stream, total, max(0.0, total - waited)
+    )
+    row = _row(call, model, total, waited)
+    services.requests.add(row)
+    log_request(row)
+
+
+def _row(call: Call, model: str, total: float, waited: float) -> RequestRow:
+    last = call.last_attempt
+    key = call.key
+    prompt = completion = cached = reasoning = 0
+    cost: int | None = None
+    estimated = False
+    for attempt in call.attempts:
+        usage = attempt.hold.usage
+        if usage is None:
+            continue
+        prompt += usage.prompt_tokens
+        completion += usage.completion_tokens
+        cached += usage.cached_tokens
+        reasoning += usage.reasoning_tokens
+        estimated = estimated or usage.estimated
+        if attempt.hold.cost_nusd is not None:
+            cost = (cost or 0) + attempt.hold.cost_nusd
+    return RequestRow(
+        call.request_id,
+        int(call.started_wall * 1000),
+        key.id,
+        key.organisation_id,
+        key.team_id,
+        key.user_id,
+        call.operation,
+        model or None,
+        last.target.provider if last else None,
+        last.target.name if last else None,
+        call.status,
+        call.error_code or None,
+        call.stream,
+        prompt,
+        completion,
+        cached,
+        reasoning,
+        estimated,
+        cost,
+        (last.first_content - call.started) * 1000 if last and last.first_content else None,
+        total * 1000,
+        (total - waited) * 1000,
+        _adjusted(last),
+        call.exchange.peer or None,
+        [_attempt_row(call, attempt) for attempt in call.attempts],
+        None,
+    )
+
+
+def _attempt_row(call: Call, attempt: Attempt) -> AttemptRow:
+    usage, failure = attempt.hold.usage, attempt.failure
+    started, duration = (attempt.started - call.started) * 1000, (attempt.ended - attempt.started) * 1000
+    kind = failure.kind.value if failure is not None else None
+    if usage is None:
+        return AttemptRow(attempt.target.name, kind, attempt.status, started, duration, adjusted=_adjusted(attempt))
+    return AttemptRow(
+        attempt.target.name,
+        kind,
+        attempt.status,
+        started,
+        duration,
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        usage.cached_tokens,
+        usage.reasoning_tokens,
+        usage.estimated,
+        attempt.hold.cost_nusd,
+        _adjusted(attempt),
+    )
+
+
+def _adjusted(attempt: Attempt | None) -> str | None:
+    return ", ".join(map(str, attempt.adjustments)) if attempt is not None and attempt.adjustments else None

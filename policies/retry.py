@@ -1,0 +1,95 @@
+"""What to do after a failed attempt: the same target again, the next one, or give up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from adapters.errors import ProviderError
+from adapters.types import FailureKind
+
+
+class Step(StrEnum):
+    """The next move of the attempt loop."""
+
+    SAME = "same"
+    NEXT = "next"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A step, and how long to wait before it."""
+
+    step: Step
+    wait_seconds: float = 0.0
+
+
+# Loud failures come back quickly and often pass: worth another try on the same target (decision 26).
+LOUD: Final = frozenset(
+    {
+        FailureKind.CONNECT,
+        FailureKind.RESET,
+        FailureKind.RATE_LIMITED,
+        FailureKind.OVERLOADED,
+        FailureKind.SERVER_ERROR,
+        FailureKind.MALFORMED,
+        FailureKind.EMPTY,
+    }
+)
+# The request is at fault or was answered for good: no other target would make it right, or may be asked.
+FINAL: Final = frozenset(
+    {FailureKind.BAD_REQUEST, FailureKind.CONTENT_FILTER, FailureKind.INTERRUPTED, FailureKind.SHUTTING_DOWN}
+)
+# Said once more, since nothing tells whether the first one was worked on (U20).
+ONCE: Final = frozenset({FailureKind.TIMEOUT_STATUS})
+
+MAX_ATTEMPTS: Final = 9
+MAX_BACKOFF_SECONDS: Final = 8.0
+BASE_BACKOFF_SECONDS: Final = 0.25
+MAX_RETRY_AFTER_SECONDS: Final = 5.0
+NO_OTHER_TARGET: Final = Decision(Step.STOP)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What is known when an attempt has failed."""
+
+    failure: ProviderError
+    tries_on_target: int
+    """How often this target was tried in this request, the failed attempt included."""
+    tries_in_request: int
+    another_target: bool
+    seconds_left: float
+    """Until the request's deadline."""
+    client_retries: bool
+    """The client is itself retrying (its SDK says so): half as many attempts are made for it (C18)."""
+
+
+def decide(situation: Situation, *, tries_per_target: int, jitter: float) -> Decision:
+    """The next step after a failure; *jitter* is a random number in [0, 1).
+
+    Silent failures (timeouts) go straight to the next target, loud ones are tried again where they happened, and a
+    rate limit is only waited for when no other target of the model can take over.
+    """
+    kind = situation.failure.kind
+    onward = Decision(Step.NEXT) if situation.another_target else NO_OTHER_TARGET
+    most = MAX_ATTEMPTS // 2 if situation.client_retries else MAX_ATTEMPTS
+    if kind in FINAL or situation.tries_in_request >= most or situation.seconds_left < 1.0:
+        return NO_OTHER_TARGET
+    allowed = min(tries_per_target, 2) if situation.client_retries or kind in ONCE else tries_per_target
+    if (kind not in LOUD and kind not in ONCE) or situation.tries_on_target >= allowed:
+        return onward
+    if kind is FailureKind.RATE_LIMITED and situation.another_target:
+        return onward
+    wait = situation.failure.retry_after_seconds
+    if wait is None:
+        wait = jitter * min(MAX_BACKOFF_SECONDS, BASE_BACKOFF_SECONDS * 2 ** (situation.tries_on_target - 1))
+        if kind is FailureKind.RATE_LIMITED:
+            wait += 0.5  # U18: without a hint, half a second at the least
+    elif wait > MAX_RETRY_AFTER_SECONDS:
+        return onward
+    if wait + 1.0 > situation.seconds_left:
+        return onward
+    return Decision(Step.SAME, wait)
