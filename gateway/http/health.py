@@ -1,0 +1,124 @@
+"""Liveness, and a readiness that is true: what is checked, and why it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+from fastapi import APIRouter, Response
+
+from gateway.services import Services
+from gateway.storage.errors import SchemaError, StorageError
+from gateway.storage.migrate import check_schema
+
+_TIMEOUT_SECONDS: Final = 2.0
+_KEPT_SECONDS: Final = 0.5
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at. The gateway is ready when everything *required* is fine."""
+
+    name: str
+    reason: str = ""
+    """Why it is not fine, in words for an operator that give nothing away; empty when it is."""
+    required: bool = True
+
+    @property
+    def ok(self) -> bool:
+        return not self.reason
+
+
+def health_router(services: Services) -> APIRouter:
+    """``/health/live`` and ``/health/ready``."""
+    router = APIRouter(tags=["health"])
+    readiness = Readiness(services)
+
+    async def live() -> Response:
+        """200 as long as the event loop turns."""
+        return _answer(200, {"status": "alive"})
+
+    async def ready() -> Response:
+        """200 when a request would be served, else 503; the body tells each check and its reason."""
+        checks = await readiness.checks()
+        is_ready = all(check.ok for check in checks if check.required)
+        status = ("ready" if all(check.ok for check in checks) else "degraded") if is_ready else "not ready"
+        details = {
+            check.name: {"ok": check.ok, **({"reason": check.reason} if check.reason else {})} for check in checks
+        }
+        return _answer(200 if is_ready else 503, {"status": status, "checks": details})
+
+    for path, answer in (("/health/live", live), ("/health/ready", ready)):
+        router.get(path)(answer)
+        router.head(path, include_in_schema=False)(answer)
+    return router
+
+
+class Readiness:
+    """Looks at everything a request needs; probes that come close together share one look at the database."""
+
+    def __init__(self, services: Services, clock: Callable[[], float] | None = None) -> None:
+        self._services = services
+        self._clock = clock or (lambda: asyncio.get_running_loop().time())
+        self._storage: list[Check] = []
+        self._storage_at = float("-inf")
+        self._lock = asyncio.Lock()
+
+    async def checks(self) -> list[Check]:
+        """Every check, in a fixed order."""
+        draining = "shutting down" if self._services.draining else ""
+        models = "" if self._services.catalog.models else "no model is configured"
+        return [
+            Check("accepting", draining),
+            Check("config", models),
+            *await self._storage_checks(),
+            *self._engine_checks(),
+        ]
+
+    async def _storage_checks(self) -> list[Check]:
+        async with self._lock:
+            if self._clock() - self._storage_at >= _KEPT_SECONDS:
+                database = self._services.database
+                reachable = await _attempt("database", database.ping)
+                schema = Check("schema", "the database cannot be asked")
+                if reachable.ok:
+                    schema = await _attempt("schema", lambda: check_schema(database))
+                self._storage = [reachable, schema]
+                self._storage_at = self._clock()
+            return self._storage
+
+    def _engine_checks(self) -> list[Check]:
+        down = dict(self._services.backends.engine_problems())
+        # A model with another target is still answered, so its engine is missed but not required.
+        lost = [
+            model
+            for model in self._services.catalog.models.values()
+            if all(down.get(target.provider) for target in model.targets)
+        ]
+        required = len(lost) == len(self._services.catalog.models)
+        return [Check(f"engine {provider}", reason, required) for provider, reason in sorted(down.items())]
+
+
+async def _attempt(name: str, look: Callable[[], Awaitable[None]]) -> Check:
+    try:
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
+            await look()
+    except TimeoutError:
+        return Check(name, f"no answer within {_TIMEOUT_SECONDS:g} s")
+    except SchemaError as error:
+        _log.warning("the gateway is not ready: %s", error)
+        return Check(name, "not the schema this version needs; run `gateway db upgrade`")
+    except StorageError as error:
+        _log.warning("the gateway is not ready: %s", error)
+        return Check(name, "not available; the log says why")
+    return Check(name)
+
+
+def _answer(status: int, content: dict[str, object]) -> Response:
+    return Response(orjson.dumps(content), status, {"cache-control": "no-store"}, media_type="application/json")
