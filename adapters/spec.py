@@ -322,11 +322,11 @@ class ModelSpec(_Fact):
 
     id: str
     canonical: str
-    context_window: int | None = Field(None, alias="ctx")
-    max_output_tokens: int | None = Field(None, alias="max_out")
-    input: Decimal | None = Field(None, alias="in")
-    output: Decimal | None = Field(None, alias="out")
-    cached_input: Decimal | None = Field(None, alias="cached_in")
+    context_window: int | None = Field(default=None, alias="ctx")
+    max_output_tokens: int | None = Field(default=None, alias="max_out")
+    input: Decimal | None = Field(default=None, alias="in")
+    output: Decimal | None = Field(default=None, alias="out")
+    cached_input: Decimal | None = Field(default=None, alias="cached_in")
     vision: bool = False
     status: ModelStatus = ModelStatus.PRODUCTION
     retired_on: date | None = None

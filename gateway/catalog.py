@@ -1,0 +1,184 @@
+"""The models clients can ask for: what each name means, and which targets answer to it."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from adapters.registry import load_spec
+from adapters.spec import Kind, ModelSpec, ProviderSpec
+from adapters.target import Target
+from adapters.types import Price
+from gateway.config.schema import ModelSettings, ProviderSettings, TargetSettings
+from gateway.config.zero import LOCAL_MODEL
+from gateway.settings import Settings
+
+TOTAL_SECONDS = 600.0
+FIRST_EVENT_SECONDS = 30.0
+FIRST_EVENT_LOCAL_SECONDS = 120.0
+"""A small machine may read a long prompt for minutes before the first token."""
+STALL_SECONDS = 30.0
+_MAX_REMEMBERED = 1024
+_FREE = Price(0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A name clients may put in ``model``, with its targets in the order of the configuration."""
+
+    id: str
+    targets: tuple[Target, ...]
+    strategy: str = "priority"
+    total_seconds: float = TOTAL_SECONDS
+    first_event_seconds: float = FIRST_EVENT_SECONDS
+    stall_seconds: float = STALL_SECONDS
+    attempts: int = 3
+
+
+class Catalog:
+    """All models of one configuration. Never changes; a reload builds another."""
+
+    def __init__(self, models: Mapping[str, Model], aliases: Mapping[str, str], exposed: Mapping[str, Model]) -> None:
+        self.models = models
+        """By id, in the order of the configuration; aliases and exposed provider models are not in it."""
+        self.aliases = aliases
+        self.exposed = exposed
+        """``provider/model`` to a model of that one target; empty unless ``expose_provider_models``."""
+        self._names: dict[str, Model] = {
+            **exposed,
+            **{alias: models[model] for alias, model in aliases.items() if not _is_glob(alias)},
+            **models,
+        }
+        # The longest pattern is the most particular one; between equals the alphabet decides, not the file's order.
+        globs = sorted((alias for alias in aliases if _is_glob(alias)), key=lambda alias: (-len(alias), alias))
+        self._globs = [(re.compile(fnmatch.translate(glob)), models[aliases[glob]]) for glob in globs]
+        self._matched: dict[str, Model | None] = {}
+
+    @classmethod
+    def build(cls, settings: Settings) -> Catalog:
+        """The catalogue of checked *settings*."""
+        specs = {name: _provider_spec(provider) for name, provider in settings.providers.items()}
+        models = {name: _model(name, model, settings.providers, specs) for name, model in settings.models.items()}
+        exposed = _exposed(settings, specs, models) if settings.expose_provider_models else {}
+        return cls(models, settings.aliases, exposed)
+
+    def resolve(self, name: str) -> Model | None:
+        """The model *name* means: an id, an alias, ``provider/model`` where exposed, else the longest pattern."""
+        model = self._names.get(name)
+        if model is not None or not self._globs:
+            return model
+        return self._match(name)
+
+    def nearest(self, name: str) -> list[str]:
+        """Up to three names that look like *name*, best first."""
+        folded = {known.lower(): known for known in self._names}
+        return [folded[near] for near in difflib.get_close_matches(name[:200].lower(), folded, n=3, cutoff=0.5)]
+
+    def _match(self, name: str) -> Model | None:
+        if name in self._matched:
+            return self._matched[name]
+        found = next((model for pattern, model in self._globs if pattern.match(name)), None)
+        # Names come from clients: what is remembered has to have an end.
+        if len(self._matched) < _MAX_REMEMBERED:
+            self._matched[name] = found
+        return found
+
+
+def _is_glob(alias: str) -> bool:
+    return "*" in alias or "?" in alias
+
+
+def _provider_spec(provider: ProviderSettings) -> ProviderSpec:
+    spec = load_spec(provider.type)
+    if provider.local and provider.slots is not None:
+        slots = {"params": {"n": {**spec.params["n"].model_dump(exclude_unset=True), "max": provider.slots}}}
+        spec = spec.with_overrides(slots)
+    return spec.with_overrides(provider.overrides)
+
+
+def _model(
+    name: str, model: ModelSettings, providers: Mapping[str, ProviderSettings], specs: Mapping[str, ProviderSpec]
+) -> Model:
+    targets = tuple(_target(target, providers[target.provider], specs[target.provider]) for target in model.targets)
+    local = any(target.spec.kind is Kind.IN_PROCESS for target in targets)
+    clocks = model.timeouts
+    return Model(
+        id=name,
+        targets=targets,
+        strategy=model.route.strategy,
+        total_seconds=clocks.total or TOTAL_SECONDS,
+        first_event_seconds=clocks.first_event or (FIRST_EVENT_LOCAL_SECONDS if local else FIRST_EVENT_SECONDS),
+        stall_seconds=clocks.stall or STALL_SECONDS,
+        attempts=model.retries.attempts,
+    )
+
+
+def _target(target: TargetSettings, provider: ProviderSettings, spec: ProviderSpec) -> Target:
+    model = target.model or _local_name(provider)
+    listed = next((entry for entry in spec.models if entry.id == model), None)
+    return Target(
+        name=f"{target.provider}/{model}",
+        provider=target.provider,
+        model=model,
+        spec=spec.with_overrides(target.overrides),
+        price=_price(target, listed, spec),
+        context_window=target.context_window or provider.context or (listed.context_window if listed else None),
+        max_output_tokens=target.max_output_tokens or (listed.max_output_tokens if listed else None),
+        traits=dict(target.traits),
+    )
+
+
+def _local_name(provider: ProviderSettings) -> str:
+    """The engine serves one model and ignores the name it is asked for; people read it in headers and logs."""
+    return provider.model_path.stem if provider.model_path else provider.model or LOCAL_MODEL
+
+
+def _price(target: TargetSettings, listed: ModelSpec | None, spec: ProviderSpec) -> Price | None:
+    if target.price is not None:
+        price = target.price
+        return _ptoken_price(price.input, price.output, price.cached_input)
+    if listed is not None and listed.input is not None and listed.output is not None:
+        return _ptoken_price(listed.input, listed.output, listed.cached_input)
+    return _FREE if spec.kind is Kind.IN_PROCESS else None
+
+
+def _ptoken_price(input_usd: Decimal, output_usd: Decimal, cached_usd: Decimal | None) -> Price:
+    return Price(ptoken(input_usd), ptoken(output_usd), ptoken(cached_usd) if cached_usd is not None else None)
+
+
+def ptoken(usd_per_million: Decimal) -> int:
+    """USD per million tokens as pico-USD a token: 0.15 is 150,000."""
+    return int((usd_per_million * 1_000_000).to_integral_value())
+
+
+def _exposed(settings: Settings, specs: Mapping[str, ProviderSpec], models: Mapping[str, Model]) -> dict[str, Model]:
+    """Every configured target and every model a provider's file offers, as ``provider/model``.
+
+    Only these: a name made up by a client must not become a model, since metrics are labelled with it.
+    """
+    exposed: dict[str, Model] = {}
+    for model in models.values():
+        for target in model.targets:
+            exposed.setdefault(target.name, _alone(target, model))
+    for name, provider in settings.providers.items():
+        for listed in specs[name].models:
+            entry = TargetSettings(provider=name, model="" if provider.local else listed.id)
+            target = _target(entry, provider, specs[name])
+            if listed.offered and target.name not in exposed:
+                exposed[target.name] = _alone(target, None)
+    return exposed
+
+
+def _alone(target: Target, model: Model | None) -> Model:
+    local = target.spec.kind is Kind.IN_PROCESS
+    first = FIRST_EVENT_LOCAL_SECONDS if local else FIRST_EVENT_SECONDS
+    if model is None:
+        return Model(target.name, (target,), first_event_seconds=first)
+    return Model(
+        target.name, (target,), total_seconds=model.total_seconds, first_event_seconds=model.first_event_seconds,
+        stall_seconds=model.stall_seconds, attempts=model.attempts,
+    )  # fmt: skip

@@ -1,0 +1,187 @@
+"""Checks that take more than one key to see: names that point somewhere, files that exist, keys that go together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path as FilePath
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr, ValidationError
+
+from adapters.located_yaml import Path
+from adapters.registry import UnknownProviderTypeError, load_spec
+from adapters.spec import OVERRIDABLE, ProviderSpec
+from adapters.validation import did_you_mean, one_of, problems_of
+from gateway.config.schema import LOCAL_ONLY, REMOTE_ONLY, ProviderSettings, Settings
+
+Finding = tuple[Path, bool, str]
+"""A path, whether the key itself is meant, and a message."""
+
+EXAMPLE_SECRETS = frozenset({"change-me", "changeme", "your-api-key", "your-key-here", "gsk_...", "sk-...", "example"})
+"""Values that examples use for secrets; nobody may start with one."""
+
+_MIN_ADMIN_KEY = 16
+
+
+def check(settings: Settings) -> Iterator[Finding]:
+    """Everything that is wrong with settings that are well-formed one by one."""
+    yield from _auth(settings)
+    for name, provider in settings.providers.items():
+        yield from _provider(("providers", name), provider)
+    yield from _models(settings)
+    for alias, model in settings.aliases.items():
+        if model not in settings.models:
+            message = f"the alias points to '{model}', which is not a model.{did_you_mean(model, settings.models)}"
+            yield ("aliases", alias), False, message
+        if alias in settings.models:
+            yield ("aliases", alias), True, f"'{alias}' is a model already; the alias would never be used"
+
+
+def _auth(settings: Settings) -> Iterator[Finding]:
+    key = settings.auth.admin_key
+    if settings.auth.mode == "open" and not settings.server.loopback:
+        message = f"'open' would let anybody in who can reach {settings.server.host}; use 'keys', or host 127.0.0.1"
+        yield ("auth", "mode"), False, message
+    if key is None or not key.get_secret_value():
+        return
+    if _is_example(key):
+        yield ("auth", "admin_key"), False, "the value stands in an example; make a secret of your own"
+    elif len(key.get_secret_value()) < _MIN_ADMIN_KEY:
+        yield ("auth", "admin_key"), False, f"the key is shorter than {_MIN_ADMIN_KEY} characters"
+
+
+def _provider(path: Path, provider: ProviderSettings) -> Iterator[Finding]:
+    try:
+        spec = load_spec(provider.type)
+    except UnknownProviderTypeError as error:
+        yield (*path, "type"), False, str(error)
+        return
+    given = provider.model_fields_set
+    for key in REMOTE_ONLY if provider.local else LOCAL_ONLY:
+        if key in given:
+            meaning = "does not apply to the local engine" if provider.local else "applies to 'type: local' only"
+            yield (*path, key), True, f"'{key}' {meaning}"
+    if provider.local:
+        if provider.model and provider.model_path:
+            yield (*path, "model_path"), True, "either 'model' or 'model_path', not both"
+    else:
+        yield from _address(path, provider, spec)
+        yield from _keys(path, provider, spec)
+    for key in ("ca_file", "client_cert", "client_key", "model_path"):
+        place = getattr(provider, key)
+        if place is not None and not FilePath(place).is_file():
+            yield (*path, key), False, f"there is no file {place}"
+    if (provider.client_cert is None) != (provider.client_key is None):
+        present = "client_cert" if provider.client_cert else "client_key"
+        yield (*path, present), True, "'client_cert' and 'client_key' go together"
+    yield from overrides((*path, "overrides"), provider.overrides, spec)
+
+
+def _address(path: Path, provider: ProviderSettings, spec: ProviderSpec) -> Iterator[Finding]:
+    if provider.unix_socket is not None:
+        if provider.base_url is not None:
+            yield (*path, "unix_socket"), True, "either 'base_url' or 'unix_socket', not both"
+        return
+    if provider.base_url is None:
+        if spec.transport.base_url is None:
+            message = f"'base_url' is missing; a provider of type {provider.type} has no address of its own"
+            yield path, True, message
+        return
+    fault = _bad_url(provider.base_url)
+    if fault is not None:
+        yield (*path, "base_url"), False, fault
+
+
+def _bad_url(url: str) -> str | None:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return f"'{url}' is not a URL"
+    if parts.scheme not in ("http", "https") or not host:
+        return f"'{url}' is not an http or https URL"
+    if parts.username or parts.password:
+        return "a URL must not hold a password; use 'api_key' or 'headers'"
+    if parts.query or parts.fragment:
+        return f"'{url}' must not have a query or a fragment"
+    return None
+
+
+def _keys(path: Path, provider: ProviderSettings, spec: ProviderSpec) -> Iterator[Finding]:
+    if provider.api_key is not None and provider.api_keys:
+        yield (*path, "api_keys"), True, "either 'api_key' or 'api_keys', not both"
+    auth = spec.transport.auth
+    if not provider.keys and not auth.optional:
+        hint = f"; write api_key: ${{{auth.env}}}" if auth.env else ""
+        yield path, True, f"'api_key' is missing: {spec.name} answers nobody without one{hint}"
+    for key in ("api_key", "api_keys"):
+        value = getattr(provider, key)
+        for index, secret in enumerate(value if isinstance(value, tuple) else (value,) if value else ()):
+            at: Path = (*path, key, index) if key == "api_keys" else (*path, key)
+            if _is_example(secret):
+                yield at, False, "the value stands in an example; use a key of your own"
+            elif _has_control(secret.get_secret_value()):
+                yield (
+                    at,
+                    False,
+                    "the key holds a line break, a space around it or another character no header can carry",
+                )
+    for name, secret in provider.headers.items():
+        if _has_control(secret.get_secret_value()) or not name.replace("-", "").replace("_", "").isalnum():
+            yield (
+                (*path, "headers", name),
+                False,
+                "not a header: control characters, or a name with other than a-z 0-9 -",
+            )
+
+
+def _has_control(text: str) -> bool:
+    return text != text.strip() or any(ord(char) < 32 or ord(char) > 126 for char in text)
+
+
+def _is_example(secret: SecretStr) -> bool:
+    return secret.get_secret_value().lower() in EXAMPLE_SECRETS
+
+
+def overrides(path: Path, changes: Mapping[str, object], spec: ProviderSpec) -> Iterator[Finding]:
+    """What is wrong with *changes* as overrides of *spec*."""
+    known = {key: value for key, value in changes.items() if key in OVERRIDABLE}
+    for key in changes:
+        if key not in OVERRIDABLE:
+            message = f"'{key}' cannot be overridden.{did_you_mean(key, OVERRIDABLE)}{one_of(sorted(OVERRIDABLE))}"
+            yield (*path, key), True, message
+    try:
+        spec.with_overrides(known)
+    except ValidationError as error:
+        for at, of_key, message in problems_of(error, ProviderSpec):
+            yield (*path, *at), of_key, message
+
+
+def _models(settings: Settings) -> Iterator[Finding]:
+    for name, model in settings.models.items():
+        seen: Counter[tuple[str, str]] = Counter()
+        for index, target in enumerate(model.targets):
+            path: Path = ("models", name, "targets", index)
+            provider = settings.providers.get(target.provider)
+            if provider is None:
+                near = did_you_mean(target.provider, settings.providers)
+                message = f"'{target.provider}' is not a provider.{near}{one_of(settings.providers)}"
+                yield (*path, "provider"), False, message
+                continue
+            if not target.model and not provider.local:
+                yield path, False, f"'model' is missing: what {target.provider} calls the model"
+            if target.model and provider.local:
+                yield (*path, "model"), True, "a local provider serves one model; name it at the provider"
+            seen[target.provider, target.model] += 1
+            if seen[target.provider, target.model] == 2:
+                yield (
+                    path,
+                    False,
+                    f"{target.provider}/{target.model} is a target of '{name}' already".replace("/ ", " "),
+                )
+            try:
+                spec = load_spec(provider.type)
+            except UnknownProviderTypeError:
+                continue  # reported with the provider
+            yield from overrides((*path, "overrides"), target.overrides, spec)

@@ -1,0 +1,226 @@
+"""The keys of the configuration file. A key that is not here is refused, with its line.
+
+Values are what the file says, in units the code uses: durations are seconds, sizes bytes. What depends on several keys
+is decided in `crosscheck.py`, what depends on the provider in `gateway/catalog.py`.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from gateway.__about__ import ENV_PREFIX
+from gateway.config.units import Bytes, Seconds
+
+LOCAL_TYPE = "local"
+"""The provider type of the bundled engine."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+def _lower(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
+
+
+class ServerSettings(_Section):
+    """Where to listen, and the limits of a request."""
+
+    host: str = Field(default="127.0.0.1", description="Address to listen on; 0.0.0.0 for all.")
+    port: int = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    workers: int = Field(default=1, ge=1, le=128, description="Processes that answer requests.")
+    request_timeout: Seconds = Field(default=600.0, description="Longest a request may take in all.")
+    stream_keepalive: Seconds = Field(default=15.0, description="Silence after which a stream gets a comment line.")
+    max_body: Bytes = Field(default=20 * 1024**2, description="Largest request body.")
+    drain_timeout: Seconds = Field(default=120.0, description="How long running requests may go on after SIGTERM.")
+    upstream_client: Literal["own", "httpx"] = Field(
+        default="own", description="HTTP client; httpx for proxies and HTTP/2."
+    )
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+class AuthSettings(_Section):
+    """Who may use the gateway."""
+
+    mode: Literal["keys", "open"] = Field(
+        default="keys", description="keys: every request needs one. open: loopback only."
+    )
+    admin_key: SecretStr | None = Field(default=None, description="The key of /admin; without one /admin answers 401.")
+
+
+class StorageSettings(_Section):
+    """Where keys and the request log live."""
+
+    database_url: SecretStr = Field(
+        default=SecretStr("sqlite+aiosqlite:///./gateway.db"), description="SQLite or PostgreSQL; may hold a password."
+    )
+
+
+class ProviderSettings(_Section):
+    """How to reach one provider; keys below `model` belong to `type: local` alone."""
+
+    type: str = Field(description="A provider type: local, openai_compatible, groq, ...")
+    base_url: str | None = Field(default=None, description="Where the API is; the type's own address when left out.")
+    api_key: SecretStr | None = Field(default=None, description="The provider's key; empty disables the provider.")
+    api_keys: tuple[SecretStr, ...] = Field(default=(), description="Several keys, used in turn.")
+    unix_socket: Path | None = Field(default=None, description="A socket to reach the server by, in place of base_url.")
+    ca_file: Path | None = Field(default=None, description="Certificates to trust, in place of the system's.")
+    client_cert: Path | None = Field(default=None, description="Certificate to show, for mutual TLS.")
+    client_key: Path | None = Field(default=None, description="Its private key.")
+    headers: dict[str, SecretStr] = Field(default={}, description="Extra headers for each request.")
+    max_concurrency: int | None = Field(
+        default=None, ge=1, description="Most requests at a time; more get the next target."
+    )
+    connect_timeout: Seconds = Field(default=3.0, description="Longest a connection may take.")
+    overrides: dict[str, Any] = Field(default={}, description="Facts that differ from the provider file's.")
+
+    model: str | None = Field(
+        default=None, description="A model of `gateway local list`; the default one when left out."
+    )
+    model_path: Path | None = Field(default=None, description="A GGUF file of your own, in place of model.")
+    context: int | None = Field(default=None, ge=256, description="Context window in tokens, shared by the slots.")
+    slots: int | None = Field(default=None, ge=1, le=256, description="Requests answered at the same time.")
+    threads: int | None = Field(default=None, ge=1, le=1024, description="CPU threads; the usable CPUs less one.")
+    embeddings: bool | None = Field(default=None, description="Serve embeddings too.")
+    queue: int | None = Field(default=None, ge=0, description="Most requests waiting for a slot; more get 503.")
+
+    @property
+    def local(self) -> bool:
+        return self.type == LOCAL_TYPE
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The provider's keys in the clear, `api_key` first."""
+        single = (self.api_key,) if self.api_key is not None else ()
+        return tuple(key.get_secret_value() for key in (*single, *self.api_keys))
+
+
+LOCAL_ONLY = ("model", "model_path", "context", "slots", "threads", "embeddings", "queue")
+"""Provider keys that mean something to the bundled engine alone."""
+
+REMOTE_ONLY = ("base_url", "api_key", "api_keys", "unix_socket", "ca_file", "client_cert", "client_key", "headers")
+"""Provider keys that mean nothing to the bundled engine."""
+
+Usd = Annotated[Decimal, Field(ge=0, le=1_000_000)]
+
+
+class PriceSettings(_Section):
+    """USD per million tokens."""
+
+    input: Usd = Field(description="Prompt tokens.")
+    output: Usd = Field(description="Generated tokens.")
+    cached_input: Usd | None = Field(default=None, description="Prompt tokens read from the provider's cache.")
+
+
+class TargetSettings(_Section):
+    """One model at one provider."""
+
+    provider: str = Field(description="A name under providers.")
+    model: str = Field(default="", description="What the provider calls the model.")
+    price: PriceSettings | None = Field(default=None, description="In place of the provider file's price.")
+    context_window: int | None = Field(default=None, ge=1, description="Most tokens of prompt and answer.")
+    max_output_tokens: int | None = Field(default=None, ge=1, description="Most tokens of an answer.")
+    traits: dict[str, str] = Field(default={}, description="Words of yours about the target: region, hardware.")
+    overrides: dict[str, Any] = Field(default={}, description="Facts that differ from the provider file's.")
+
+
+class RouteSettings(_Section):
+    """How targets are chosen."""
+
+    strategy: Literal["priority"] = Field(default="priority", description="priority: in the order of the list.")
+
+
+class TimeoutSettings(_Section):
+    """Clocks of an attempt; they stop while the gateway waits for its own client."""
+
+    total: Seconds | None = Field(default=None, description="The whole attempt; 600s.")
+    first_event: Seconds | None = Field(
+        default=None, description="Until the first content; 30s, 120s for the local engine."
+    )
+    stall: Seconds | None = Field(default=None, description="Between two pieces of content; 30s.")
+
+
+class RetrySettings(_Section):
+    """How often a request is tried."""
+
+    attempts: int = Field(default=3, ge=1, le=10, description="Most attempts over all targets.")
+
+
+class ModelSettings(_Section):
+    """A name clients put in `model`, and who answers to it."""
+
+    targets: tuple[TargetSettings, ...] = Field(min_length=1, description="Tried in the order of route.strategy.")
+    route: RouteSettings = Field(default=RouteSettings(), description="How targets are chosen.")
+    timeouts: TimeoutSettings = Field(default=TimeoutSettings(), description="Clocks of an attempt.")
+    retries: RetrySettings = Field(default=RetrySettings(), description="How often a request is tried.")
+
+
+class TelemetrySettings(_Section):
+    """What the gateway tells about itself."""
+
+    metrics: bool = Field(default=True, description="Serve /metrics.")
+    log_format: Literal["auto", "console", "json"] = Field(
+        default="auto", description="auto: console on a terminal, else json."
+    )
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = Field(
+        default="info", description="Least severe lines to write."
+    )
+
+
+class Settings(BaseSettings):
+    """Everything the configuration file, the environment and the command line decide. Never changes once built."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True, hide_input_in_errors=True
+    )
+
+    version: Literal[1] = Field(default=1, description="The version of this file's shape.")
+    server: ServerSettings = Field(default=ServerSettings(), description="Where to listen, and limits.")
+    auth: AuthSettings = Field(default=AuthSettings(), description="Who may use the gateway.")
+    storage: StorageSettings = Field(default=StorageSettings(), description="Where keys and the request log live.")
+    providers: dict[str, ProviderSettings] = Field(default={}, description="A name of yours, and how to reach it.")
+    models: dict[str, ModelSettings] = Field(default={}, description="What clients put in model, and who answers.")
+    aliases: dict[str, str] = Field(default={}, description="Other names of models; * stands for anything.")
+    expose_provider_models: bool = Field(default=False, description="Accept provider/model too.")
+    response_model: Literal["upstream", "alias"] = Field(
+        default="upstream", description="What model in an answer says."
+    )
+    telemetry: TelemetrySettings = Field(
+        default=TelemetrySettings(), description="What the gateway tells about itself."
+    )
+
+    notes: tuple[str, ...] = Field(
+        default=(), exclude=True, description="Remarks for the console; never read from a file."
+    )
+    source: str = Field(default="", exclude=True, description="The file's name; empty without one.")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what is handed in: `load_settings` reads the environment, and can name the variable in an error."""
+        return (init_settings,)
+
+
+NOT_IN_FILE = ("notes", "source")
+"""Fields of `Settings` that are no keys of the file."""

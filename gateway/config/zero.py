@@ -1,0 +1,49 @@
+"""A configuration without a file: the providers whose keys are in the environment, and the local engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adapters.registry import load_spec, provider_types
+from gateway.config.schema import LOCAL_TYPE
+
+LOCAL_MODEL = "smollm2-135m-instruct"
+"""The bundled default model, as clients call it."""
+
+LOCAL_ALIAS = "local"
+
+
+def hosted_types() -> list[str]:
+    """The provider types that are companies with an API of their own."""
+    return [name for name in provider_types() if load_spec(name).hosted]
+
+
+def tree_from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
+    """The settings' tree as a file would have given it, and lines for the console that say what was found."""
+    providers: dict[str, Any] = {LOCAL_TYPE: {"type": LOCAL_TYPE}}
+    models: dict[str, Any] = {LOCAL_MODEL: {"targets": [{"provider": LOCAL_TYPE}]}}
+    notes = ["no configuration file: using the local engine and the provider keys in the environment"]
+    missing: list[str] = []
+    for name in hosted_types():
+        spec = load_spec(name)
+        variable = spec.transport.auth.env or ""
+        if not environ.get(variable):
+            missing.append(variable)
+            continue
+        providers[name] = {"type": name, "api_key": environ[variable]}
+        offered = [model for model in spec.models if model.offered]
+        for model in offered:
+            entry = models.setdefault(model.canonical, {"targets": []})
+            entry["targets"].append({"provider": name, "model": model.id})
+        notes.append(f"{name}: {len(offered)} models, with the key in {variable}")
+    notes.append(f"{LOCAL_TYPE}: {LOCAL_MODEL}, also called '{LOCAL_ALIAS}'")
+    if missing:
+        notes.append(f"not set: {', '.join(missing)}")
+    tree = {
+        "providers": providers,
+        "models": models,
+        "aliases": {LOCAL_ALIAS: LOCAL_MODEL},
+        "expose_provider_models": True,
+    }
+    return tree, notes
