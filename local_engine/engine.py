@@ -9,52 +9,20 @@ import socket
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 from local_engine import probe
+from local_engine.attached import publish
 from local_engine.errors import EngineCrashedError, EngineDownError, LocalEngineError
 from local_engine.options import ChildOptions, EngineConfig, default_threads
 from local_engine.probe import Address
 from local_engine.registry import default_store, locate
 from local_engine.rundir import RunDirectory
+from local_engine.state import DOWN, EngineState, explain
 from local_engine.supervisor import EngineProcess
 from local_engine.weights import check_weights
 
 _log = logging.getLogger(__name__)
-
-
-class EngineState(StrEnum):
-    STARTING = "starting"
-    READY = "ready"
-    RESTARTING = "restarting"  # it failed a moment ago; waiting for it is worth while
-    FAILED = "failed"  # it will be tried again, but requests should not wait for that
-    STOPPING = "stopping"
-    STOPPED = "stopped"
-
-
-_DOWN = frozenset({EngineState.FAILED, EngineState.STOPPING, EngineState.STOPPED})
-
-
-class Engine(Protocol):
-    """What a caller needs of an engine, whichever process owns it."""
-
-    @property
-    def state(self) -> EngineState: ...
-
-    @property
-    def last_error(self) -> str:
-        """Why it last failed; empty when it never did."""
-
-    @property
-    def address(self) -> Address: ...
-
-    @property
-    def slots(self) -> int:
-        """Requests it works on at the same time."""
-
-    async def wait_ready(self, timeout_seconds: float) -> None:
-        """Return when requests can be sent; `EngineDownError` when they cannot for now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,28 +93,24 @@ class LocalEngine:
         self._set(EngineState.STOPPING)
         run.cancel()
         await asyncio.wait([run])
+        self._set(EngineState.STOPPED)
         if self._directory is not None:
             self._directory.remove()
-        self._set(EngineState.STOPPED)
 
     async def wait_ready(self, timeout_seconds: float) -> None:
         """Return when requests can be sent; `EngineDownError` when they cannot for now."""
         try:
             async with asyncio.timeout(timeout_seconds):
                 while self.state is not EngineState.READY:
-                    if self.state in _DOWN:
-                        raise EngineDownError(self._explain())
+                    if self.state in DOWN:
+                        raise EngineDownError(explain(self))
                     await self._changed.wait()
         except TimeoutError as error:
-            raise EngineDownError(self._explain()) from error
-
-    def _explain(self) -> str:
-        return f"the local engine {self.name!r} is {self.state.value}" + (
-            f": {self.last_error}" if self.last_error else ""
-        )
+            raise EngineDownError(explain(self)) from error
 
     def _set(self, state: EngineState) -> None:
         self.state = state
+        publish(self)
         self._changed.set()
         self._changed = asyncio.Event()
 

@@ -1,0 +1,126 @@
+"""The way to a local engine: waits until it is ready and for one of its slots, then sends like to any other server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+
+from adapters.errors import ProviderError
+from adapters.types import FailureKind
+from gateway.upstream.base import BodySink, Origin, RequestHead, Upstream, UpstreamResponse
+from gateway.upstream.fair_queue import FairQueue, QueueFullError
+from local_engine.errors import EngineDownError
+from local_engine.state import DOWN, Engine, explain
+
+fair_key: ContextVar[str] = ContextVar("fair_key", default="")
+"""Whose turn a request takes in the queue; usually the id of the caller's key."""
+
+_READY_TIMEOUT_SECONDS = 60.0
+
+
+def local_origin(engine: Engine) -> Origin:
+    """Where to connect to; known from the engine's start on, and the same for its whole life.
+
+    The engine drops kept-alive connections without notice, so each request gets one of its own.
+    """
+    address = engine.address
+    host = "local" if address.socket_path is not None else "127.0.0.1"
+    return Origin(host=host, port=address.port or 80, unix_path=address.socket_path, keep_alive=False)
+
+
+class LocalUpstream:
+    """Implements `Upstream` in front of *inner*. At most *queue_limit* requests wait for a slot of the engine.
+
+    A slot is taken before the request is sent and given back when its answer is over, however it ends. Closing an
+    answer early closes its connection, at which the engine stops within a second.
+    """
+
+    def __init__(self, engine: Engine, inner: Upstream, queue_limit: int) -> None:
+        self._engine = engine
+        self._inner = inner
+        self._queue = FairQueue(engine.slots, queue_limit)
+
+    @property
+    def waiting(self) -> int:
+        """Requests in the queue."""
+        return self._queue.waiting
+
+    @property
+    def free_slots(self) -> int:
+        return self._queue.free
+
+    async def send(self, head: RequestHead, body: bytes, extra_headers: bytes = b"") -> UpstreamResponse:
+        if self._engine.state in DOWN:
+            raise _engine_down(explain(self._engine))
+        try:
+            await self._queue.take(fair_key.get())
+        except QueueFullError as error:
+            message = f"the local engine {self._engine.name!r} is busy: {error}"
+            raise ProviderError(FailureKind.NO_CAPACITY, message, sent=False) from error
+        try:
+            await self._engine.wait_ready(_READY_TIMEOUT_SECONDS)
+            for name, value in self._engine.address.headers:
+                extra_headers += f"{name}: {value}\r\n".encode()
+            response = await self._inner.send(head, body, extra_headers)
+        except BaseException as error:
+            self._queue.give_back()
+            if isinstance(error, EngineDownError):
+                raise _engine_down(str(error)) from error
+            if isinstance(error, ProviderError) and error.kind is FailureKind.CONNECT:
+                raise _engine_down(f"the local engine {self._engine.name!r} does not listen") from error
+            raise
+        return _SlotResponse(response, self._queue)
+
+    async def aclose(self) -> None:
+        """Nothing to close: the connections are the inner client's."""
+
+
+class _SlotResponse:
+    """An answer that occupies a slot until it is over; the sink between the inner client and the caller's sink."""
+
+    __slots__ = ("_inner", "_queue", "_sink", "headers", "status")
+
+    def __init__(self, inner: UpstreamResponse, queue: FairQueue) -> None:
+        self.status: int = inner.status
+        self.headers: Mapping[str, str] = inner.headers
+        self._inner = inner
+        self._queue: FairQueue | None = queue
+        self._sink: BodySink | None = None
+
+    async def read(self, limit_bytes: int) -> bytes:
+        try:
+            return await self._inner.read(limit_bytes)
+        finally:
+            self._give_back()
+
+    def stream(self, sink: BodySink) -> None:
+        self._sink = sink
+        self._inner.stream(self)
+
+    def feed(self, data: bytes) -> None:
+        assert self._sink is not None
+        self._sink.feed(data)
+
+    def finish(self, error: ProviderError | None) -> None:
+        self._give_back()
+        assert self._sink is not None
+        self._sink.finish(error)
+
+    def pause(self) -> None:
+        self._inner.pause()
+
+    def resume(self) -> None:
+        self._inner.resume()
+
+    def close(self) -> None:
+        self._inner.close()
+        self._give_back()
+
+    def _give_back(self) -> None:
+        queue, self._queue = self._queue, None
+        if queue is not None:
+            queue.give_back()
+
+
+def _engine_down(message: str) -> ProviderError:
+    return ProviderError(FailureKind.ENGINE_DOWN, message, sent=False)
