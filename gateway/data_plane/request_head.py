@@ -1,0 +1,95 @@
+"""What the servers check in the head of a request before they read its body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gateway.data_plane.limits import WireLimits
+from gateway.errors import (
+    ExpectationFailedError,
+    GatewayError,
+    HeadersTooLargeError,
+    MalformedHttpError,
+    RequestTooLargeError,
+    UnsupportedMediaTypeError,
+)
+
+# The one cancellation message that means the client is gone: nobody reads an answer any more.
+CLIENT_LEFT = "the client left"
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+_RARE = frozenset({b"content-encoding", b"transfer-encoding", b"expect"})
+
+# A length of more digits is too large whatever it says, and int() of a very long one would be slow.
+_LENGTH_DIGITS = 18
+
+
+def too_large(limits: WireLimits) -> RequestTooLargeError:
+    return RequestTooLargeError(
+        f"The request body is larger than {limits.max_body_bytes} bytes. Send less, or raise server.max_body."
+    )
+
+
+def headers_too_large(limits: WireLimits) -> HeadersTooLargeError:
+    return HeadersTooLargeError(
+        f"The request has more than {limits.max_headers} headers, or more than {limits.max_header_bytes} bytes of them."
+    )
+
+
+def check_head(headers: Headers, limits: WireLimits, *, http_version: str | None = None) -> GatewayError | None:
+    """The reason to refuse a request by its head alone, or None. Header names are in lower case.
+
+    *http_version* is given by a server that reads the wire itself; it adds what only matters there.
+    """
+    fields = dict(headers)
+    # Nearly every request passes here: no header twice, none of the rare ones.
+    if len(fields) == len(headers) <= limits.max_headers and _RARE.isdisjoint(fields):
+        length = fields.get(b"content-length", b"0")
+        fits = len(length) <= _LENGTH_DIGITS and length.isdigit() and int(length) <= limits.max_body_bytes
+        if fits and (http_version is None or (http_version == "1.1" and b"host" in fields)):
+            return None
+    if http_version is not None:
+        error = _check_wire(headers, limits, http_version)
+        if error is not None:
+            return error
+    for name, value in headers:
+        error = _check_field(name, value.strip().lower(), limits)
+        if error is not None:
+            return error
+    return None
+
+
+def _check_wire(headers: Headers, limits: WireLimits, http_version: str) -> GatewayError | None:
+    if http_version not in ("1.0", "1.1"):
+        return MalformedHttpError(f"HTTP/{http_version} cannot be spoken here. Use HTTP/1.1.")
+    if len(headers) > limits.max_headers:
+        return headers_too_large(limits)
+    names = [name for name, _ in headers]
+    hosts = names.count(b"host")
+    if hosts > 1 or (hosts == 0 and http_version == "1.1"):
+        return MalformedHttpError(f"The request has {hosts or 'no'} Host headers. Send exactly one.")
+    if http_version == "1.0" and b"transfer-encoding" in names:
+        return MalformedHttpError("HTTP/1.0 knows no Transfer-Encoding. Use HTTP/1.1, or send a Content-Length.")
+    return None
+
+
+def _check_field(name: bytes, value: bytes, limits: WireLimits) -> GatewayError | None:
+    match name:
+        case b"content-length":
+            if not value.isdigit():
+                return MalformedHttpError("The Content-Length header is not a number.")
+            if len(value) > _LENGTH_DIGITS or int(value) > limits.max_body_bytes:
+                return too_large(limits)
+        case b"content-encoding":
+            if value not in (b"", b"identity"):
+                return UnsupportedMediaTypeError(
+                    "Compressed request bodies are not accepted. Send the JSON as it is, without Content-Encoding."
+                )
+        case b"transfer-encoding":
+            if value != b"chunked":
+                return UnsupportedMediaTypeError("The only Transfer-Encoding accepted for a request is 'chunked'.")
+        case b"expect":
+            if value != b"100-continue":
+                return ExpectationFailedError("The only expectation understood is '100-continue'.")
+    return None

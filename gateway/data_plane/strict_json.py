@@ -1,0 +1,208 @@
+"""Takes a JSON body apart one level deep, and refuses one that two readers could understand differently."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+
+import msgspec
+
+from adapters.types import Body
+from gateway.errors import InvalidJsonError
+
+MAX_DEPTH = 64
+
+_Raw = msgspec.Raw
+_decode_one_level = msgspec.json.Decoder(dict[str, _Raw]).decode
+_decode_objects = msgspec.json.Decoder(list[dict[str, _Raw]]).decode
+_decode_whole = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+# The members whose elements the gateway itself looks into; a key that stands twice in one of those is refused too.
+_READ_INTO = ("messages", "tools")
+
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_LARGE_NUMBER = re.compile(rb"-?[0-9]{19,}|.*[eE].*", re.DOTALL)
+_BRACKET_OR_STRING = re.compile(rb'[\[{]|[\]}]|"(?:[^"\\]|\\.)*"', re.DOTALL)
+_OPENING = (b"[", b"{")
+
+_MINUS, _ZERO, _NINE = b"-09"
+
+
+def decode_members(raw: bytes | bytearray) -> Body:
+    """The members of the JSON object in *raw*, each value as the bytes the client sent.
+
+    Values share the memory of *raw*. Raises `InvalidJsonError` for whatever is no JSON object, is not UTF-8, nests
+    deeper than 64, names a member twice (in the object itself, in a message or in a tool), or holds half a surrogate
+    pair; and, among the members themselves, for a number that is no finite double or an integer outside 64 bits.
+    """
+    # Cheap and first: the parser recurses, and must not be led into a depth it answers with a RecursionError.
+    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH:
+        _check_depth(raw)
+    try:
+        body = _decode_one_level(raw)
+    except msgspec.DecodeError as error:
+        _refuse_syntax(raw, error)
+    if not raw.isascii():
+        _check_utf8(raw)
+    # Whether half of a pair is missing only a decoder can tell: the backslash may itself be escaped.
+    if b"\\u" in raw and _SURROGATE_ESCAPE.search(raw):
+        _check_escapes(raw)
+    # The decoder keeps the last of two members of one name. Writing what it kept takes as many bytes as came
+    # only if nothing was lost and there was no white space, which is how most clients write.
+    if len(_encode(body)) != len(raw):
+        _check_unique(raw, body)
+    for name, value in body.items():
+        first = memoryview(value)[0]
+        if _ZERO <= first <= _NINE or first == _MINUS:
+            _check_number(name, value)
+    for name in _READ_INTO:
+        if name in body:
+            _check_elements(name, body[name])
+    return body
+
+
+def _check_depth(raw: bytes | bytearray) -> None:
+    depth = 0
+    for match in _BRACKET_OR_STRING.finditer(raw):
+        token = match[0]
+        if token in _OPENING:
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise InvalidJsonError(
+                    f"The body nests deeper than {MAX_DEPTH} levels, at byte {match.start()}. Flatten it."
+                )
+        elif token[0] != 0x22:
+            depth -= 1
+
+
+def _check_utf8(raw: bytes | bytearray) -> None:
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidJsonError(
+            f"The body is not UTF-8: {error.reason} at byte {error.start}. Encode the JSON as UTF-8."
+        ) from None
+
+
+def _check_escapes(raw: bytes | bytearray) -> None:
+    try:
+        _decode_whole(raw)
+    except msgspec.ValidationError:
+        pass  # a number out of range, somewhere we don't read; not what is looked for here
+    except msgspec.DecodeError as error:
+        raise InvalidJsonError(
+            "The body holds half of a surrogate pair, such as \\ud800 without its second half, which no UTF-8 text "
+            f"can hold ({_position(error)}). Send whole characters."
+        ) from None
+
+
+def _check_unique(raw: bytes | bytearray, body: Body) -> None:
+    # The second most common way to write: ", " and ": " between the members, as Python's json does.
+    if b"{%b}" % _spaced(body) == raw:
+        return
+    repeated = _repeated(_pairs(raw))
+    if repeated is not None:
+        raise InvalidJsonError(f"The member '{clip(repeated)}' stands twice in the body. Send it once.")
+
+
+def _check_elements(name: str, value: msgspec.Raw) -> None:
+    try:
+        elements = _decode_objects(value)
+    except msgspec.DecodeError:
+        return  # no list of objects: the endpoint says so, and what it takes instead
+    size = len(value)
+    if len(_encode(elements)) == size:
+        return
+    if sum(len(_spaced(element)) for element in elements) + 4 * len(elements) == size:
+        text = b"[%b]" % b", ".join([b"{%b}" % _spaced(element) for element in elements])
+        if text == bytes(value):
+            return
+    for index, element in enumerate(_pairs(bytes(value))):
+        repeated = _repeated(element)
+        if repeated is not None:
+            raise InvalidJsonError(
+                f"The member '{clip(repeated)}' stands twice in {name}[{index}]. Send it once.",
+                param=f"{name}[{index}]",
+            )
+
+
+def _spaced(members: Body) -> bytes:
+    return b", ".join([b"%b: %b" % (_encode(name), value) for name, value in members.items()])
+
+
+def _pairs(text: bytes | bytearray) -> list[Any]:
+    """Arrays as lists, objects as lists of pairs: nothing is lost, but no number is understood either."""
+    # Numbers stay text: Python refuses to read integers of more than 4,300 digits.
+    pairs: list[Any] = json.loads(text, object_pairs_hook=list, parse_int=str, parse_float=str)
+    return pairs
+
+
+def _repeated(pairs: list[tuple[str, Any]]) -> str | None:
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def _check_number(name: str, value: msgspec.Raw) -> None:
+    text = bytes(value)
+    if len(text) < 4 or not _LARGE_NUMBER.fullmatch(text):
+        return
+    try:
+        number = _decode_whole(text)
+    except msgspec.DecodeError:
+        number = None
+    if number is None or (isinstance(number, int) and not -(2**63) <= number < 2**63):
+        raise InvalidJsonError(
+            f"The number {clip(text.decode())} of '{clip(name)}' is out of range. Integers have 64 bits, others are "
+            "finite doubles.",
+            param=name,
+        )
+
+
+def _refuse_syntax(raw: bytes | bytearray, error: msgspec.DecodeError) -> NoReturn:
+    start = bytes(raw[:4])
+    if not raw.strip():
+        message = "The body is empty. Send a JSON object."
+    elif start[:3] == b"\xef\xbb\xbf":
+        message = "The body begins with a byte order mark. Send the JSON without it."
+    elif start[:2] in (b"\xff\xfe", b"\xfe\xff") or 0 in start:
+        message = "The body is not UTF-8 (it looks like UTF-16 or UTF-32). Encode the JSON as UTF-8."
+    elif isinstance(error, msgspec.ValidationError):
+        message = f"The body must be a JSON object, not {_kind(bytes(raw.lstrip()[:1]))}."
+    else:
+        _check_utf8(raw)
+        found = re.search(r"byte (\d+)", str(error))
+        near = bytes(raw[int(found[1]) :][:20]) if found else b""
+        message = f"The body is not valid JSON: {_reason(error)}."
+        if near.startswith((b"NaN", b"Infinity")):
+            message += " JSON has no NaN and no Infinity: send a number or null."
+    raise InvalidJsonError(message)
+
+
+_KINDS = {b"[": "an array", b'"': "a string", b"t": "a boolean", b"f": "a boolean", b"n": "null"}
+
+
+def _kind(first: bytes) -> str:
+    return _KINDS.get(first, "a number")
+
+
+def _reason(error: Exception) -> str:
+    """What the decoder says, without its own preamble: ``invalid character (byte 5)``."""
+    text = str(error).removeprefix("JSON is malformed: ")
+    return "it ends too early" if text == "Input data was truncated" else text
+
+
+def _position(error: Exception) -> str:
+    found = re.search(r"byte \d+", str(error))
+    return f"at {found[0]}" if found else "at its end"
+
+
+def clip(text: str) -> str:
+    """At most 60 characters of what a client sent, safe to show in one line."""
+    shown = text if len(text) <= 60 else f"{text[:59]}…"
+    return shown.encode("unicode_escape").decode("ascii") if not shown.isprintable() else shown

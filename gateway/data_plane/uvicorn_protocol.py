@@ -1,0 +1,427 @@
+"""uvicorn's HTTP/1.1 protocol, but for the data plane's routes, which are answered without ASGI in between."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import urllib.parse
+from collections import deque
+from typing import Any, Protocol
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from gateway.data_plane.exchange import Handler
+from gateway.data_plane.limits import WireLimits
+from gateway.data_plane.request_head import check_head, headers_too_large, too_large
+from gateway.data_plane.uvicorn_exchange import UvicornExchange
+from gateway.deadlines import NEVER, Deadlines, Watch
+from gateway.errors import GatewayError, MalformedHttpError, RequestTimeoutError
+
+_log = logging.getLogger(__name__)
+
+# Requests a client may send ahead of the answers, and what we read of the body of such a one.
+_AHEAD_REQUESTS = 8
+_AHEAD_BYTES = 64 * 1024
+
+
+class Plane(Protocol):
+    """What a server asks of the data plane."""
+
+    draining: bool
+    """True: every answer closes its connection."""
+
+    def match(self, method: bytes, path: str) -> Handler | None:
+        """The handler of a route of the data plane. *path* is decoded, without query, and never normalised."""
+
+
+class DataPlaneProtocol(HttpToolsProtocol):
+    """One connection.
+
+    At the end of a request's head it is decided who answers: the data plane by a `UvicornExchange`, or uvicorn, for
+    which the head is then replayed. Exchanges and uvicorn's cycles share one pipeline and are answered in order.
+    Whatever is wrong on the wire gets a JSON error, in its turn, and ends the connection.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        plane: Plane,
+        limits: WireLimits,
+        deadlines: Deadlines,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.plane = plane
+        self.peer = ""
+        self._limits = limits
+        self._deadlines = deadlines
+        self._input_watch = Watch(NEVER, self._input_expired)
+        self._output_watch = Watch(NEVER, self._output_expired)
+        self._unsent_bytes = 0
+
+        # The message being read: its head, then the body of an exchange or of one of uvicorn's cycles.
+        self._in_head = False
+        self._in_body: UvicornExchange | None = None
+        self._in_cold_body = False
+        self._head: list[tuple[bytes, bytes]] = []
+        self._head_deadline = NEVER
+        self._feed_bytes = 0
+        self._fed_bytes = 0
+        self._body_bytes = 0
+        self._body_mark = 0
+
+        self._active: Any = None
+        """The exchange or cycle being answered; `cycle` is the one that came last."""
+        self._deaf = False
+        """Nothing more is read from this connection: its last request is there, or it was refused."""
+        self._lingering = False
+        self._lingered_bytes = 0
+
+    # The connection
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(high=self._limits.buffer_bytes)
+        self.peer = self.client[0] if self.client else ""
+        self._input_watch.deadline = self.loop.time() + self._limits.header_seconds
+        self._deadlines.add(self._input_watch)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._leave()
+        self._deadlines.discard(self._input_watch)
+        self._deadlines.discard(self._output_watch)
+        super().connection_lost(exc)
+
+    def eof_received(self) -> None:
+        # A client that has shut its sending side counts as gone. The transport closes once it has sent what waits.
+        self._leave()
+        if self.transport.get_write_buffer_size():
+            self._watch_output()
+
+    def _leave(self) -> None:
+        self._deaf = True
+        waiting = [cycle for cycle, _ in self.pipeline]
+        self.pipeline.clear()
+        for cycle in (self._active, *waiting):
+            if isinstance(cycle, UvicornExchange):
+                cycle.leave()
+            elif cycle is not None and not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
+        self._in_body = self._active = None
+
+    def shutdown(self) -> None:
+        """Finish what has begun, then close."""
+        if self._lingering:
+            self.transport.close()
+        else:
+            super().shutdown()
+
+    def close(self) -> None:
+        """Close once everything written has been sent."""
+        active = self._active
+        if isinstance(active, UvicornExchange) and active.refusal is not None:
+            self._linger()
+        else:
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_output()
+        if isinstance(self._active, UvicornExchange):
+            self._active.flow(True)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._deadlines.discard(self._output_watch)
+        if isinstance(self._active, UvicornExchange):
+            self._active.flow(False)
+
+    def default_headers(self) -> bytes:
+        """The headers uvicorn adds to every answer, rendered once a second."""
+        source = self.server_state.default_headers
+        if source is not _rendered.source:
+            _rendered.source = source
+            _rendered.block = b"".join([b"%b: %b\r\n" % pair for pair in source])
+        return _rendered.block
+
+    # Reading
+
+    def data_received(self, data: bytes) -> None:
+        if self._deaf:
+            self._discard(data)
+            return
+        self._feed_bytes = len(data)
+        self._fed_bytes += self._feed_bytes
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._upgrade()
+            return
+        except httptools.HttpParserCallbackError as error:
+            if not isinstance(error.__context__, httptools.HttpParserInvalidURLError):
+                _log.error("reading a request failed", exc_info=error.__context__)
+            self._refuse(MalformedHttpError("The request's target is not a valid path."))
+        except httptools.HttpParserError as error:
+            self._refuse(MalformedHttpError(f"The request is not valid HTTP: {error}."))
+        self._watch_input()
+
+    def on_message_begin(self) -> None:
+        self.url = b""
+        self._head = []
+        self._in_head = True
+        self._body_bytes = self._body_mark = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # Outside the head it is a trailer: taking that for a header would let it overrule one.
+        if self._in_head:
+            self._head.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        if self._deaf:
+            return
+        self._in_head = False
+        self._head_deadline = NEVER
+        parser, head = self.parser, self._head
+        version = parser.get_http_version()
+        error = check_head(head, self._limits, http_version=version)
+        # What was read since the last message ended, or just now, bounds the head's size from above.
+        limit = self._limits.max_header_bytes
+        if error is None and (self._fed_bytes > limit or self._feed_bytes > limit) and self._head_bytes() > limit:
+            error = headers_too_large(self._limits)
+        if error is not None:
+            self._refuse(error)
+            return
+        method = parser.get_method()
+        path = self.url.decode("latin-1")
+        handler = self.plane.match(method, path)
+        if handler is None:
+            path = self._decoded_path()
+            handler = self.plane.match(method, path)
+        if handler is None:
+            self._replay_head()
+            return
+        exchange = UvicornExchange(self, handler, method.decode("ascii"), path, head, self.loop.time())
+        exchange.http_1_0 = version == "1.0"
+        # An offer to change the protocol is declined by answering in the old one; what follows could be in either.
+        exchange.keep_alive = not exchange.http_1_0 and parser.should_keep_alive() and not parser.should_upgrade()
+        self._in_body = exchange
+        self._enqueue(exchange)
+
+    def on_body(self, body: bytes) -> None:
+        if self._deaf:
+            return
+        self._body_bytes += len(body)
+        if self._body_bytes > self._limits.max_body_bytes:
+            self._refuse(too_large(self._limits))
+            return
+        exchange = self._in_body
+        if exchange is None:
+            super().on_body(body)
+        elif not exchange.body:
+            exchange.body = body
+        elif isinstance(exchange.body, bytearray):
+            exchange.body += body
+        else:
+            exchange.body = bytearray(exchange.body) + body
+
+    def on_message_complete(self) -> None:
+        if self._deaf:
+            return
+        self._fed_bytes = 0
+        exchange = self._in_body
+        if exchange is None:
+            self._in_cold_body = False
+            super().on_message_complete()
+            self._deaf = not self.parser.should_keep_alive() and not self.parser.should_upgrade()
+            return
+        self._in_body = None
+        exchange.complete = True
+        if not exchange.keep_alive:
+            self._deaf = True
+        if self._active is exchange:
+            exchange.begin()
+
+    def on_response_complete(self) -> None:
+        self.server_state.total_requests += 1
+        if self.transport.is_closing() or self._lingering:
+            if self.transport.get_write_buffer_size():
+                self._watch_output()
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        self._watch_input()
+
+    def _decoded_path(self) -> str:
+        # What the parser let through is a valid target: a path, a full URL, or for OPTIONS a lone asterisk.
+        try:
+            path = httptools.parse_url(self.url).path
+        except httptools.HttpParserInvalidURLError:
+            return ""
+        return urllib.parse.unquote(path.decode("latin-1")) if path else ""
+
+    def _head_bytes(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self._head)
+
+    def _replay_head(self) -> None:
+        url, head = self.url, self._head
+        super().on_message_begin()
+        self.url = url
+        self.headers.extend(head)
+        self.expect_100_continue = any(name == b"expect" for name, _ in head)
+        super().on_headers_complete()
+        self._in_cold_body = not (self.parser.should_upgrade() and self._should_upgrade())
+        if len(self.pipeline) < _AHEAD_REQUESTS:
+            # uvicorn stops to read here, and would not notice when the client leaves.
+            self.flow.resume_reading()
+
+    def _upgrade(self) -> None:
+        if self._in_body is None and self.scope is not None and self._should_upgrade():
+            self._deadlines.discard(self._input_watch)
+            self.handle_websocket_upgrade()
+            return
+        # Declined by answering in HTTP. The parser has dropped what came after, so the connection ends here.
+        if self.cycle is not None:
+            self.cycle.keep_alive = False
+        self._deaf = True
+
+    # Order of answers
+
+    def _enqueue(self, exchange: UvicornExchange) -> None:
+        previous = self.cycle
+        self.cycle = exchange  # type: ignore[assignment]
+        if previous is None or previous.response_complete:
+            self._active = exchange
+            if exchange.refusal is not None:
+                exchange.begin()
+            return
+        self.pipeline.appendleft((exchange, None))  # type: ignore[arg-type]
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._active = cycle
+        if not isinstance(cycle, UvicornExchange):
+            super()._start_asgi_task(cycle, app)
+        elif cycle.complete or cycle.refusal is not None:
+            cycle.begin()
+
+    def _refuse(self, error: GatewayError) -> None:
+        """Answer the request being read with *error* when its turn comes, and hear nothing more."""
+        if self._deaf:
+            return
+        self._deaf = True
+        exchange, self._in_body = self._in_body, None
+        if exchange is not None:
+            exchange.refusal = error
+            if self._active is exchange:
+                exchange.begin()
+            return
+        if self._in_cold_body and not self._withdraw_cold():
+            return
+        exchange = UvicornExchange(self, None, "", "", self._head, self.loop.time())
+        exchange.refusal = error
+        self._enqueue(exchange)
+
+    def _withdraw_cold(self) -> bool:
+        """Take back a request whose body broke off from uvicorn; False if it has begun to answer."""
+        cycle = self.cycle
+        self._in_cold_body = False
+        if cycle.response_started:
+            cycle.keep_alive = False
+            if cycle.response_complete:
+                self.transport.close()
+            return False
+        cycle.disconnected = True
+        cycle.response_complete = True
+        cycle.message_event.set()
+        self.pipeline = deque(entry for entry in self.pipeline if entry[0] is not cycle)
+        # The exchange that takes its place must not overtake the one that is still being answered.
+        if self._active is not cycle:
+            self.cycle = self.pipeline[0][0] if self.pipeline else self._active
+        return True
+
+    # Time
+
+    def _watch_input(self) -> None:
+        watch, limits = self._input_watch, self._limits
+        if self._deaf:
+            if not self._lingering:
+                watch.deadline = NEVER
+        elif self._in_head:
+            if self._head_deadline == NEVER:
+                self._head_deadline = self.loop.time() + limits.header_seconds
+            if self._fed_bytes > limits.max_header_bytes or len(self._head) > limits.max_headers:
+                self._refuse(headers_too_large(limits))
+                return
+            watch.deadline = self._head_deadline
+        elif self._in_body is not None or self._in_cold_body:
+            self._watch_body()
+        elif self.cycle is None or self.cycle.response_complete:
+            watch.deadline = self.loop.time() + limits.keep_alive_seconds
+        else:
+            watch.deadline = NEVER
+
+    def _watch_body(self) -> None:
+        watch, limits, exchange = self._input_watch, self._limits, self._in_body
+        if exchange is not None:
+            if exchange is not self._active:
+                if len(self.pipeline) >= _AHEAD_REQUESTS or len(exchange.body) > _AHEAD_BYTES:
+                    self.flow.pause_reading()
+            elif not self._body_bytes:
+                exchange.send_continue()
+        if self.flow.read_paused:
+            watch.deadline = NEVER
+        elif watch.deadline == NEVER or self._body_bytes >= self._body_mark:
+            watch.deadline = self.loop.time() + limits.body_seconds
+            self._body_mark = self._body_bytes + limits.progress_bytes
+
+    def _input_expired(self) -> None:
+        if self._lingering:
+            self.transport.close()
+        elif self._in_head or self._in_body is not None or self._in_cold_body:
+            part = "head" if self._in_head else "body"
+            self._refuse(RequestTimeoutError(f"The {part} of the request took too long to arrive. Send it faster."))
+        else:
+            self.transport.close()
+
+    def _watch_output(self) -> None:
+        self._unsent_bytes = self.transport.get_write_buffer_size()
+        self._output_watch.deadline = self.loop.time() + self._limits.write_stall_seconds
+        self._deadlines.add(self._output_watch)
+
+    def _output_expired(self) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        if unsent < self._unsent_bytes:
+            self._watch_output()
+        elif unsent:
+            self.transport.abort()
+
+    def _linger(self) -> None:
+        """Read on for a while and throw it away: closing at once would reset the connection and what was written."""
+        self._lingering = True
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.flow.resume_reading()
+        self._input_watch.deadline = self.loop.time() + self._limits.linger_seconds
+
+    def _discard(self, data: bytes) -> None:
+        self._lingered_bytes += len(data)
+        if self._lingering and self._lingered_bytes > self._limits.linger_bytes:
+            self.transport.close()
+
+
+class _Rendered:
+    """The default headers last seen, and their bytes."""
+
+    source: object = None
+    block: bytes = b""
+
+
+_rendered = _Rendered()
