@@ -1,0 +1,51 @@
+"""What every command prints with: plain lines, JSON, an error with its exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import IntEnum
+from functools import cache
+from typing import Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command line; they are an interface."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    CONFIG = 3
+    UNREACHABLE = 4
+
+
+@cache
+def out() -> Console:
+    """Standard output. Without colour when it is no terminal or NO_COLOR is set; a line is never cut or folded."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+@cache
+def err() -> Console:
+    """Standard error, for everything that is no result: progress, notes, errors."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_json(data: Any) -> None:
+    """Print *data* as JSON, for ``--json``."""
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def note(message: str) -> None:
+    """A remark for a person, on standard error."""
+    err().print(Text(message, style="dim"))
+
+
+def fail(message: str, code: ExitCode = ExitCode.FAILED) -> NoReturn:
+    """Say what went wrong on standard error and end the command with *code*."""
+    err().print(Text.assemble(("error: ", "bold red"), message))
+    raise typer.Exit(int(code))

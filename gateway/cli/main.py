@@ -1,0 +1,106 @@
+"""The `gateway` command: one table of commands, each imported only when it runs, so that `--help` answers at once."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from gateway.__about__ import COMMAND, __version__
+
+
+class _Entry(NamedTuple):
+    module: str
+    attribute: str
+    help: str
+
+
+COMMANDS = {
+    "serve": _Entry("gateway.cli.serve", "serve", "Start the gateway."),
+    "check": _Entry("gateway.cli.check", "check", "Validate a configuration; --live asks every target too."),
+    "init": _Entry("gateway.cli.init", "init", "Write a commented configuration file."),
+    "config": _Entry("gateway.cli.config", "app", "Show the effective configuration or its JSON schema."),
+    "keys": _Entry("gateway.cli.keys", "app", "Create, list, show and revoke API keys."),
+    "local": _Entry("gateway.cli.local", "app", "Fetch and manage the bundled engine's models."),
+    "db": _Entry("gateway.cli.db", "app", "Upgrade the database, or show its revision."),
+}
+
+
+class _LazyGroup(TyperGroup):
+    """Lists its commands from the table, and imports the one that is run."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        entry = COMMANDS.get(cmd_name)
+        return TyperCommand(cmd_name, help=entry.help) if entry is not None else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]  # only its keys are read, for suggestions
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, _load(name) if name and command is not None else command, rest
+
+
+def _load(name: str) -> Any:
+    entry = COMMANDS[name]
+    target = getattr(importlib.import_module(entry.module), entry.attribute)
+    if not isinstance(target, typer.Typer):
+        function, target = target, typer.Typer(pretty_exceptions_enable=False)
+        target.command(name)(function)
+    target.pretty_exceptions_enable = False
+    command = typer.main.get_command(target)
+    command.name = name
+    return command
+
+
+app = typer.Typer(
+    cls=_LazyGroup,
+    name=COMMAND,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="One OpenAI-compatible endpoint in front of hosted and self-hosted models.",
+    epilog="Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 wrong configuration, 4 a provider or service out of reach.",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"{COMMAND} {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", help="Show the version.", callback=_print_version, is_eager=True),
+) -> None:
+    """The options of the command itself; their callbacks do the work."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave the process with the exit code its outcome has."""
+    try:
+        typer.main.get_command(app)(args=arguments, prog_name=COMMAND)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:
+        problem = _config_error(error)
+        if problem is None:
+            raise
+        sys.stderr.write(f"{problem}\n")
+        sys.exit(3)
+    sys.exit(0)
+
+
+def _config_error(error: Exception) -> str | None:
+    """The text of a `ConfigError`; imported only here, since it brings pydantic along."""
+    if "gateway.config.problems" not in sys.modules:
+        return None
+    from gateway.config.problems import ConfigError
+
+    return error.render() if isinstance(error, ConfigError) else None
