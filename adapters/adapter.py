@@ -47,7 +47,7 @@ class Adapter:
         self._quirk = quirks.request_quirk(spec)
 
     def prepare(self, body: Body, operation: Operation, stream: bool) -> Prepared:
-        """The body for this target. Raises `ProviderError` UNSUPPORTED_PARAMETER or BAD_REQUEST; nothing was sent then."""
+        """The body for this target; `ProviderError` UNSUPPORTED_PARAMETER or BAD_REQUEST where it cannot take it."""
         out = body.copy()
         if self._model is not None:
             out["model"] = self._model
@@ -110,5 +110,3 @@ def refuse_operation(target: Target, operation: Operation) -> ProviderError:
     error.message = f"{target.provider} does not offer {operation.value.replace('_', ' ')} for this model."
     error.kind = FailureKind.UNSUPPORTED_PARAMETER
     return error
-
-

@@ -10,6 +10,7 @@ from adapters.failures import error_fields
 from adapters.stream import UsageFields
 from adapters.types import Operation, Usage
 
+_NOT_OF_THE_WHOLE: Final = ("choices", "object")
 _NOTHING: Final = msgspec.Raw(b"null")
 
 
@@ -59,9 +60,7 @@ def fold(payloads: list[bytes], operation: Operation) -> bytes:
     choices: dict[int, dict[str, Any]] = {}
     for payload in payloads:
         chunk = msgspec.json.decode(payload)
-        for name, value in chunk.items():
-            if name not in ("choices", "object") and value is not None:
-                whole[name] = value
+        whole |= {name: value for name, value in chunk.items() if name not in _NOT_OF_THE_WHOLE and value is not None}
         for part in chunk.get("choices") or ():
             index = part.get("index") or 0
             choice = choices.setdefault(index, {"index": index, "finish_reason": None})

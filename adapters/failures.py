@@ -23,9 +23,9 @@ _FILTER_CODES: Final = frozenset({"content_filter", "content_policy_violation", 
 _RATE_CODES: Final = frozenset({"rate_limit_exceeded", "rate_limit_error", "too_many_requests", "tokens", "requests"})
 # Wordings collected in the provider files (Cerebras, vLLM, SGLang, llama.cpp, TGI, Together, Fireworks).
 _CONTEXT_WORDS: Final = re.compile(
-    r"maximum context length|context length (?:is|of) only|exceeds? the (?:available )?context|context size|context window"
-    r"|longer than the (?:model's|maximum)|reduce the length of the (?:messages|input|prompt)|max_new_tokens` must be <="
-    r"|prompt is too long|input is too long|too many (?:input )?tokens",
+    r"maximum context length|context length (?:is|of) only|exceeds? the (?:available )?context|context size"
+    r"|context window|longer than the (?:model's|maximum)|reduce the length of the (?:messages|input|prompt)"
+    r"|max_new_tokens` must be <=|prompt is too long|input is too long|too many (?:input )?tokens",
     re.IGNORECASE,
 )
 _FILTER_WORDS: Final = re.compile(r"content (?:management )?policy|safety system|content filter", re.IGNORECASE)
@@ -116,7 +116,9 @@ def error_fields(decoded: Any) -> ErrorFields | None:
     if not message and not code and not inner.get("type"):
         return None
     param = inner.get("param")
-    return ErrorFields(message, _text(inner.get("type")), _text(code), param if isinstance(param, str) else None, status)
+    return ErrorFields(
+        message, _text(inner.get("type")), _text(code), param if isinstance(param, str) else None, status
+    )
 
 
 def _text(value: object) -> str:
@@ -164,7 +166,9 @@ def from_fields(
     message = redact(fields.message).strip()[:_MAX_MESSAGE] or f"{provider} refused without a reason"
     if kind in (FailureKind.AUTH, FailureKind.PAYMENT):
         # The provider's words may hold our account's name or key.
-        what = "refused the gateway's key" if kind is FailureKind.AUTH else "says the gateway's account is out of credit"
+        what = (
+            "refused the gateway's key" if kind is FailureKind.AUTH else "says the gateway's account is out of credit"
+        )
         message = f"{provider} {what}. The operator has to look at it."
     return ProviderError(
         kind,

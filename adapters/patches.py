@@ -106,5 +106,9 @@ def unsupported(param: str, provider: str, reason: str = "") -> ProviderError:
     """The failure of a target that cannot honour *param*; another target may."""
     message = f"'{param}' is not supported by {provider}."
     return ProviderError(
-        FailureKind.UNSUPPORTED_PARAMETER, f"{message} {reason}".rstrip(), param=param, code="unsupported_parameter", sent=False
+        FailureKind.UNSUPPORTED_PARAMETER,
+        f"{message} {reason}".rstrip(),
+        param=param,
+        code="unsupported_parameter",
+        sent=False,
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gateway.deadlines import Deadlines
 
@@ -11,11 +12,15 @@ if TYPE_CHECKING:
     from gateway.catalog import Catalog
     from gateway.pipeline.authenticate import Authenticator
     from gateway.pipeline.backends import Backends
+    from gateway.pipeline.call import Call
+    from gateway.pipeline.holds import Ledger
     from gateway.settings import Settings
     from gateway.storage.database import Database
     from gateway.storage.keys import KeyStore
     from gateway.storage.requests import RequestLog
     from gateway.telemetry.metrics import Metrics
+
+HOP_HEADER: Final = b"x-gateway-hop"
 
 
 @dataclass(slots=True)
@@ -30,6 +35,15 @@ class Services:
     requests: RequestLog
     metrics: Metrics
     backends: Backends
+    ledger: Ledger
     deadlines: Deadlines = field(default_factory=Deadlines)
+    in_flight: set[Call] = field(default_factory=set)
+    """The calls that were admitted and are not over."""
+    instance_id: bytes = field(default_factory=lambda: secrets.token_hex(8).encode())
+    """Marks our own requests, so that a loop through ourselves is noticed (X29)."""
+    hop_header: bytes = field(init=False)
     draining: bool = False
     """Set on SIGTERM: readiness fails and new requests are refused with 503 `draining`."""
+
+    def __post_init__(self) -> None:
+        self.hop_header = b"%b: %b\r\n" % (HOP_HEADER, self.instance_id)

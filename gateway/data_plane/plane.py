@@ -34,9 +34,7 @@ class DataPlane:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._routes: dict[tuple[bytes, str], Handler] = {
-            (b"POST", prefix + endpoint.path): self._handler(endpoint)
-            for endpoint in ENDPOINTS
-            for prefix in PREFIXES
+            (b"POST", prefix + endpoint.path): self._handler(endpoint) for endpoint in ENDPOINTS for prefix in PREFIXES
         }
 
     @property
@@ -66,6 +64,7 @@ class DataPlane:
             _read_headers(call, exchange.headers, services.instance_id)
             key = services.authenticator.check(exchange.headers)
             call.key = key if key is not None else await services.authenticator.look_up(exchange.headers)
+            call.authenticated = True
             call.body = parse_body(bytes(exchange.body))
             name = read_model_name(call.body)
             call.model = services.catalog.resolve(name)
@@ -86,7 +85,7 @@ class DataPlane:
                 send_error(call, ShuttingDownError("The gateway is stopping; send the request again."))
             else:
                 exchange.abort()
-        except Exception as bug:  # the edge: whatever it is, the client gets an answer and we get the traceback
+        except Exception as bug:  # noqa: BLE001 - the edge: the client gets an answer, we get the traceback
             _log.exception("request %s failed", call.request_id, exc_info=bug)
             call.status, call.error_code = 500, "internal_error"
             if not exchange.started:
@@ -109,7 +108,9 @@ def _read_headers(call: Call, headers: Sequence[tuple[bytes, bytes]], instance_i
             call.time_limit_seconds = _seconds(value)
         elif name == HOP_HEADER and instance_id in value:
             call.request_id = request_id or new_request_id()
-            raise LoopDetectedError("This request has passed this gateway before: a provider's base_url points back at it.")
+            raise LoopDetectedError(
+                "This request has passed this gateway before: a provider's base_url points back at it."
+            )
     call.request_id = request_id or new_request_id()
 
 

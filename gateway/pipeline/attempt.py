@@ -12,7 +12,7 @@ from adapters.adapter import refuse_operation
 from adapters.errors import ProviderError
 from adapters.pricing import estimated_tokens
 from adapters.types import FailureKind, Usage
-from gateway.pipeline.backends import Backend
+from gateway.pipeline.backend import Backend
 from gateway.pipeline.call import Attempt, Call
 from gateway.pipeline.clock import AttemptClock
 from gateway.pipeline.outcome import to_error
@@ -51,10 +51,16 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
     call.attempts.append(attempt)
     services.metrics.attempt_started(target)
     clock = response = usage = None
+    lease = backend.concurrency
     try:
-        head = backend.heads.get(call.operation)
+        head = backend.head(call.operation)
         if head is None:
             raise refuse_operation(target, call.operation)
+        if lease is not None and not lease.take():
+            lease = None
+            raise ProviderError(
+                FailureKind.NO_CAPACITY, f"{target.provider} has all the requests it may have.", sent=False
+            )
         prepared = backend.adapter.prepare(call.body, call.operation, call.stream)
         attempt.adjustments = prepared.adjustments
         limits = route.model
@@ -84,6 +90,8 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
             clock.stop()
         if response is not None:
             response.close()
+        if lease is not None:
+            lease.give_back()
         if attempt.hold.resolution is None:
             _resolve(call, attempt, usage)
         _count(call, attempt, services)
@@ -96,7 +104,12 @@ def _others_cancelled() -> bool:
 
 
 async def _whole(
-    call: Call, attempt: Attempt, route: Route, backend: Backend, response: UpstreamResponse, loop: asyncio.AbstractEventLoop
+    call: Call,
+    attempt: Attempt,
+    route: Route,
+    backend: Backend,
+    response: UpstreamResponse,
+    loop: asyncio.AbstractEventLoop,
 ) -> Usage | None:
     """Read, check and send an answer in one piece."""
     body = await response.read(_MAX_ANSWER_BYTES)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from adapters.errors import ProviderError
 from adapters.target import Target
 from adapters.types import Adjustment, Body, FailureKind, Operation
-from gateway.storage.virtual_key import UNKNOWN, VirtualKey
+from gateway.storage.virtual_key import ANONYMOUS, VirtualKey
 
 if TYPE_CHECKING:
     from gateway.catalog import Model
@@ -49,7 +49,8 @@ class Call:
     """When the request's head was complete, on the event loop's clock."""
     started_wall: float
     request_id: str = ""
-    key: VirtualKey = UNKNOWN
+    key: VirtualKey = ANONYMOUS
+    authenticated: bool = False
     body: Body = field(default_factory=dict)
     model: Model | None = None
     stream: bool = False
@@ -78,10 +79,14 @@ class Call:
         """Stop this call because the gateway stops."""
         self.ending = True
         if self.relay is not None:
-            self.relay.stop(ProviderError(FailureKind.SHUTTING_DOWN, "The gateway is stopping; send the request again."))
+            self.relay.stop(
+                ProviderError(FailureKind.SHUTTING_DOWN, "The gateway is stopping; send the request again.")
+            )
         elif self.task is not None:
             self.task.cancel()
 
     def prompt_bytes(self) -> int:
         """Size of what the model has to read, for estimates."""
-        return sum(len(bytes(self.body[name])) for name in ("messages", "prompt", "input", "tools") if name in self.body)
+        return sum(
+            len(bytes(self.body[name])) for name in ("messages", "prompt", "input", "tools") if name in self.body
+        )

@@ -23,9 +23,22 @@ class AttemptClock:
     stream is being relayed, *on_expire* is called instead. Everything stops while we wait for our own client.
     """
 
-    __slots__ = ("_deadlines", "_left", "_loop", "_paused_at", "_task", "_total", "_watch", "expired", "kind", "on_expire")
+    __slots__ = (
+        "_deadlines",
+        "_left",
+        "_loop",
+        "_paused_at",
+        "_task",
+        "_total",
+        "_watch",
+        "expired",
+        "kind",
+        "on_expire",
+    )
 
-    def __init__(self, deadlines: Deadlines, loop: asyncio.AbstractEventLoop, first_content: float, total: float) -> None:
+    def __init__(
+        self, deadlines: Deadlines, loop: asyncio.AbstractEventLoop, first_content: float, total: float
+    ) -> None:
         """*first_content* and *total* are points in time on the loop's clock."""
         self._deadlines = deadlines
         self._loop = loop

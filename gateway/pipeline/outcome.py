@@ -34,8 +34,8 @@ def _bad_request(failure: ProviderError) -> GatewayError:
     return kind(failure.message, param=failure.param, code=failure.code)
 
 
-def _of(kind: type[GatewayError], **fields: str) -> _Maker:
-    return lambda failure: kind(failure.message, param=failure.param, **fields)
+def _of(kind: type[GatewayError], code: str | None = None) -> _Maker:
+    return lambda failure: kind(failure.message, param=failure.param, code=code)
 
 
 _upstream: Final = _of(UpstreamError)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from adapters.target import Target
 from gateway.catalog import Model
-from gateway.pipeline.backends import Backend
+from gateway.pipeline.backend import Backend
 from policies.base import Candidate, Policy, get_policy
 
 

@@ -103,7 +103,10 @@ class StreamRelay:
             if self._is_complete():
                 self._finish()
             else:
-                self._fail(error or ProviderError(FailureKind.INTERRUPTED, self._says("ended the answer before it was complete")))
+                self._fail(
+                    error
+                    or ProviderError(FailureKind.INTERRUPTED, self._says("ended the answer before it was complete"))
+                )
         if not self.done.done():
             self.done.set_result(None)
 

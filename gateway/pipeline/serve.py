@@ -8,7 +8,7 @@ import random
 from adapters.errors import ProviderError
 from gateway.pipeline.admit import Admission
 from gateway.pipeline.attempt import run_attempt
-from gateway.pipeline.backends import Backend
+from gateway.pipeline.backend import Backend
 from gateway.pipeline.call import Call
 from gateway.pipeline.outcome import judge
 from gateway.pipeline.plan import Route
@@ -21,7 +21,8 @@ from policies.retry import Decision, Situation, Step, decide
 async def serve(call: Call, services: Services) -> None:
     """Answer *call*, whatever its endpoint; raises `GatewayError` for what the client can be told at once."""
     with Admission(call, services):
-        route = services.backends.route(call)
+        assert call.model is not None
+        route = services.backends.route(call.model)
         if not call.stream:
             await _attempts(call, route, None, services)
             return

@@ -16,9 +16,10 @@ def settle(call: Call, services: Services, now: float) -> None:
     services.metrics.request_done(
         call.operation, model, call.status, call.error_code or None, call.stream, total, max(0.0, total - waited)
     )
-    row = _row(call, model, total, waited)
-    services.requests.add(row)
-    log_request(row)
+    if call.authenticated:  # whoever has no key must not be able to fill the request log
+        row = _row(call, model, total, waited)
+        services.requests.add(row)
+        log_request(row)
 
 
 def _row(call: Call, model: str, total: float, waited: float) -> RequestRow:

@@ -1,0 +1,123 @@
+"""How to reach each target: where to connect, with which key, through which client. Built once a configuration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from adapters.adapter import Adapter
+from adapters.registry import load_spec
+from adapters.spec import ProviderSpec
+from adapters.target import Target
+from adapters.types import Operation
+from gateway.catalog import Catalog, Model
+from gateway.config.schema import ProviderSettings, Settings
+from gateway.pipeline.backend import Backend, Concurrency
+from gateway.pipeline.plan import Route
+from gateway.pipeline.reply import static_headers
+from gateway.upstream.base import Origin, RequestHead, Upstream
+from gateway.upstream.connect import make_ssl_context
+from gateway.upstream.local import LocalUpstream, local_origin
+from local_engine.state import Engine, EngineState, explain
+
+DEFAULT_QUEUE: Final = 64
+"""Requests that may wait for a local engine's slot; more are refused with 503."""
+
+
+class _Provider:
+    """What the targets of one provider share."""
+
+    __slots__ = ("concurrency", "origin", "path", "settings", "upstream")
+
+    def __init__(self, settings: ProviderSettings, origin: Origin, path: str, upstream: Upstream) -> None:
+        self.settings = settings
+        self.origin = origin
+        self.path = path
+        self.upstream = upstream
+        self.concurrency = Concurrency(settings.max_concurrency) if settings.max_concurrency else None
+
+
+class Backends:
+    """The routes of a configuration, by model."""
+
+    def __init__(self, settings: Settings, catalog: Catalog, upstream: Upstream, engines: Mapping[str, Engine]) -> None:
+        """*engines* holds each local engine by its provider's name; they must have been started."""
+        self._settings = settings
+        self._engines = engines
+        self.queues: dict[str, LocalUpstream] = {}
+        """The clients that wait for a local engine's slots, by provider."""
+        self._providers: dict[str, _Provider] = {}
+        for name, provider in settings.providers.items():
+            if name in engines:
+                engine = engines[name]
+                queue = provider.queue if provider.queue is not None else DEFAULT_QUEUE
+                self.queues[name] = local = LocalUpstream(engine, upstream, queue)
+                self._providers[name] = _Provider(provider, local_origin(engine), "/v1", local)
+            else:
+                self._providers[name] = _remote(provider, upstream)
+        self._routes = {model.id: self._build(model) for model in (*catalog.models.values(), *catalog.exposed.values())}
+
+    def route(self, model: Model) -> Route:
+        """How to answer for *model*."""
+        return self._routes[model.id]
+
+    def engine_problems(self) -> list[tuple[str, str]]:
+        """Each local engine's provider, with the reason why it cannot answer now, or an empty text."""
+        return [
+            (name, "" if engine.state is EngineState.READY else explain(engine))
+            for name, engine in self._engines.items()
+        ]
+
+    def _build(self, model: Model) -> Route:
+        alias = json.dumps(model.id).encode() if self._settings.response_model == "alias" else None
+        return Route.build(model, tuple(self._backend(model, target) for target in model.targets), alias=alias)
+
+    def _backend(self, model: Model, target: Target) -> Backend:
+        provider = self._providers[target.provider]
+        settings, spec = provider.settings, target.spec
+        heads = {
+            operation: tuple(
+                RequestHead("POST", provider.path + endpoint.path, provider.origin, _headers(settings, spec, key))
+                for key in settings.keys or ("",)
+            )
+            for operation in Operation
+            if (endpoint := spec.endpoints.get(operation)) is not None and endpoint.available and endpoint.path
+        }
+        secrets = settings.keys + tuple(value.get_secret_value() for value in settings.headers.values())
+        return Backend(
+            target,
+            Adapter(target, secrets),
+            provider.upstream,
+            heads,
+            static_headers(model.id, target.provider, target.name),
+            provider.concurrency,
+        )
+
+
+def _headers(settings: ProviderSettings, spec: ProviderSpec, key: str) -> tuple[tuple[str, str], ...]:
+    headers = [("content-type", "application/json"), ("user-agent", "switchgear")]
+    if key:
+        auth = spec.transport.auth
+        headers.append((auth.header.lower(), auth.header_value(key)))
+    headers += [(name.lower(), value.get_secret_value()) for name, value in settings.headers.items()]
+    return tuple(headers)
+
+
+def _remote(settings: ProviderSettings, upstream: Upstream) -> _Provider:
+    """A provider behind an address or a unix socket of the operator's choosing."""
+    spec = load_spec(settings.type)
+    url = urlsplit(settings.base_url or spec.transport.base_url or "http://localhost/v1")
+    context = None
+    if url.scheme == "https" and settings.unix_socket is None:
+        context = make_ssl_context(settings.ca_file, settings.client_cert, settings.client_key)
+    origin = Origin(
+        url.hostname or "localhost",
+        url.port or (443 if context is not None else 80),
+        context,
+        str(settings.unix_socket) if settings.unix_socket is not None else None,
+        settings.connect_timeout,
+        spec.transport.keep_alive,
+    )
+    return _Provider(settings, origin, url.path.rstrip("/"), upstream)
