@@ -82,3 +82,20 @@ def locate(model: str, store: Path) -> tuple[Path, KnownModel | None]:
     if not path.is_file():
         raise ModelMissingError(f"the model {known.name} is not in {store}: fetch it with `gateway local pull`")
     return path, known
+
+
+def remove(name: str, store: Path) -> list[Path]:
+    """Delete a known model with all that belongs to it; the files that were deleted, none if it was not there."""
+    model = find_known(name)
+    if model is None:
+        raise ModelMissingError(f"no model is called {name!r}; files of your own are yours to delete")
+    found = sorted({*store.glob(f"{model.file_name}*"), *store.glob(f"{wheel_stem(model)}-*.whl*")})
+    for path in found:
+        path.unlink(missing_ok=True)
+    return found
+
+
+def wheel_stem(model: KnownModel) -> str:
+    """How the file name of a model's wheel begins."""
+    name, _, version = model.requirement.partition("==")
+    return f"{name.replace('-', '_')}-{version}"
