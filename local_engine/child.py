@@ -2,7 +2,8 @@
 
 It is started as ``python -m local_engine.child``. Standard input is a pipe that brings `ChildOptions` on one line and
 ends when the parent does. Standard output carries one JSON object: ``{"listening": address}`` once the model is
-loaded, or ``{"failed": reason}`` before the process exits with a code of `ChildExit`.
+loaded, or ``{"failed": reason}`` before the process exits with a code of `ChildExit`. With ``--check`` it loads only
+the library and reports ``{"version": …}``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,17 @@ _HTTP_THREADS = 64
 
 class _LibraryError(Exception):
     """xllamacpp cannot be imported; the message says what to install."""
+
+
+def check() -> int:
+    """Whether the library loads."""
+    report = _claim_stdout()
+    try:
+        library = _import_library()
+    except _LibraryError as error:
+        return _fail(report, ChildExit.LIBRARY_MISSING, str(error))
+    _tell(report, {"version": library.__version__})
+    return ChildExit.OK
 
 
 def main() -> int:
@@ -114,4 +126,4 @@ def _remove_socket(options: ChildOptions) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check() if sys.argv[1:] == ["--check"] else main())

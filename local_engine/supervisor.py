@@ -24,6 +24,9 @@ _STOP_GRACE_SECONDS = 5.0
 _PASSED_ON = frozenset({"PATH", "HOME", "USERPROFILE", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP", "LANG", "TZ"})
 _PASSED_ON_PREFIXES = ("LC_", "LD_", "DYLD_", "OMP_", "GOMP_", "GGML_", "CUDA_", "NVIDIA_", "HIP_", "ROCR_", "VK_")
 
+# -P: the directory we happen to be in is no place to look for modules.
+_COMMAND = (sys.executable, "-P", "-m", "local_engine.child")
+
 
 class EngineProcess:
     """A child that was started; `stop` must be called, whatever happened to it."""
@@ -37,14 +40,11 @@ class EngineProcess:
     @classmethod
     async def start(cls, options: ChildOptions) -> EngineProcess:
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            "-m",
-            "local_engine.child",
+            *_COMMAND,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=_environment(os.environ),
+            env=child_environment(os.environ),
             start_new_session=True,
         )
         started = cls(process)
@@ -129,7 +129,28 @@ class EngineProcess:
             self._tail.append(rest.decode(errors="replace"))
 
 
-def _environment(source: Mapping[str, str]) -> dict[str, str]:
+async def library_version() -> str:
+    """The version of the native library, loaded in a process of its own; `LibraryMissingError` says what is missing."""
+    process = await asyncio.create_subprocess_exec(
+        *_COMMAND,
+        "--check",
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=child_environment(os.environ),
+    )
+    answer, _ = await process.communicate()
+    try:
+        report = json.loads(answer)
+    except ValueError as error:
+        raise LibraryMissingError(f"loading xllamacpp {_how_it_ended(process.returncode or 0)}") from error
+    if "failed" in report:
+        raise LibraryMissingError(report["failed"])
+    return str(report["version"])
+
+
+def child_environment(source: Mapping[str, str]) -> dict[str, str]:
+    """What the engine's process gets of the environment *source*."""
     chosen = {
         name: value
         for name, value in source.items()
