@@ -173,7 +173,9 @@ class Authenticator:
                 if key is not None and (key.expires_at is None or self._clock() < key.expires_at):
                     return key
         raise OverloadedError(
-            "API keys cannot be checked right now. Try again shortly.", headers={"retry-after": "2"}
+            "API keys cannot be checked right now. Try again shortly.",
+            code="database_unavailable",
+            headers={"retry-after": "2"},
         ) from error
 
     def _remember(self, record: KeyRecord) -> None:

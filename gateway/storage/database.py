@@ -200,8 +200,12 @@ def _in_words(error: BaseException, url: DatabaseUrl) -> StorageError:
         return StorageError(f"{url} has no such database: {said}. Create it, or correct storage.database_url.")
     if "InsufficientPrivilegeError" in names:
         return StorageError(f"{url} does not permit this: {said}. Grant the right to the user.")
-    if "UndefinedTableError" in names or isinstance(error, ProgrammingError):
+    if names & {"UndefinedTableError", "UndefinedColumnError"}:
         return SchemaError(f"{url} lacks something this version needs: {said}. Run `gateway db upgrade`.")
+    if "DuplicateTableError" in names:
+        return SchemaError(f"{url} holds tables that are not ours: {said}. Use a database of its own.")
+    if isinstance(error, ProgrammingError):
+        return StorageError(f"{url} refused a statement: {said}.")
     if isinstance(cause, PoolTimeoutError):
         said = "all connections are busy"
     if isinstance(cause, TimeoutError):
@@ -218,4 +222,6 @@ def _sqlite_in_words(said: str, url: DatabaseUrl) -> StorageError:
         return StorageError(f"{url} is not writable ({said}). Correct its owner or mode.")
     if "no such table" in said or "no such column" in said:
         return SchemaError(f"{url} lacks something this version needs: {said}. Run `gateway db upgrade`.")
+    if "already exists" in said:
+        return SchemaError(f"{url} holds tables that are not ours: {said}. Use a database of its own.")
     return StorageUnavailableError(f"{url} cannot be used right now: {said}.")

@@ -1,0 +1,37 @@
+"""Who may use ``/admin``: whoever has the admin key, and nobody where none is set."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from fastapi import Request
+from pydantic import SecretStr
+
+from gateway.errors import AuthenticationError, PermissionDeniedError
+from gateway.pipeline.authenticate import find_credentials
+
+
+class AdminAccess:
+    """A dependency that lets requests with the admin key pass, as bearer, ``x-api-key`` or ``api-key``."""
+
+    def __init__(self, admin_key: SecretStr | None) -> None:
+        secret = admin_key.get_secret_value() if admin_key is not None else ""
+        self._expected = _digest(secret.encode()) if secret else None
+
+    async def __call__(self, request: Request) -> None:
+        """Return, or raise `AuthenticationError`, or `PermissionDeniedError` where there is no admin key."""
+        if self._expected is None:
+            raise PermissionDeniedError(
+                "/admin is off because no admin key is set. Set auth.admin_key (GATEWAY_ADMIN_KEY) and start again.",
+                code="admin_disabled",
+            )
+        for credential in find_credentials(request.headers.raw):
+            if hmac.compare_digest(_digest(credential), self._expected):
+                return
+        raise AuthenticationError
+
+
+def _digest(secret: bytes) -> bytes:
+    # Equal lengths, so that comparing takes the same time whatever was sent.
+    return hashlib.sha256(secret).digest()
