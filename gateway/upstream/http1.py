@@ -7,7 +7,7 @@ import asyncio
 from adapters.errors import ProviderError
 from adapters.types import FailureKind
 from gateway.deadlines import NEVER, Deadlines, Watch
-from gateway.upstream.base import Origin, RequestHead
+from gateway.upstream.base import Origin, RequestHead, Sending
 from gateway.upstream.connect import connect
 from gateway.upstream.connection import Connection, StaleConnectionError
 from gateway.upstream.pool import MAX_CONNECTIONS, OriginPool, PoolStats
@@ -44,10 +44,14 @@ class Http1Upstream:
         self._watching = False
         self._closed = False
 
-    async def send(self, head: RequestHead, body: bytes, extra_headers: bytes = b"") -> Http1Response:
+    async def send(
+        self, head: RequestHead, body: bytes, extra_headers: bytes = b"", sending: Sending | None = None
+    ) -> Http1Response:
         start = b"%b%d\r\n%b\r\n" % (head.wire, len(body), extra_headers)
         pool = self._pools.get(head.origin) or self._new_pool(head.origin)
         connection = pool.idle.popitem()[0] if pool.idle else await self._open_or_wait(pool)
+        if sending is not None:
+            sending.sent = True
         while True:
             waiter = connection.request(start, body)
             try:

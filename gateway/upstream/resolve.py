@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import socket
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ MAX_NAMES = 1024
 # Family and socket address, as socket.connect takes it.
 Address = tuple[int, Any]
 
+LookUp = Callable[[str, int], Awaitable[list[Address]]]
+
 
 @dataclass(slots=True)
 class _Answer:
@@ -29,7 +32,8 @@ class _Answer:
 class Resolver:
     """Looks names up off the loop; one question at a time for each name."""
 
-    def __init__(self) -> None:
+    def __init__(self, look_up: LookUp | None = None) -> None:
+        self._look_up_name = look_up or _ask_the_system
         self._answers: dict[tuple[str, int], _Answer] = {}
         self._questions: dict[tuple[str, int], asyncio.Task[_Answer]] = {}
 
@@ -75,8 +79,7 @@ class Resolver:
         loop = asyncio.get_running_loop()
         name = (host, port)
         try:
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            answer = _Answer(loop.time(), _in_turn([(info[0], info[4]) for info in found]))
+            answer = _Answer(loop.time(), _in_turn(await self._look_up_name(host, port)))
         except (OSError, UnicodeError) as error:
             # UnicodeError is what Python says to a name that cannot be one.
             gaierror = error if isinstance(error, socket.gaierror) else socket.gaierror(socket.EAI_FAIL, str(error))
@@ -89,6 +92,11 @@ class Resolver:
                 self._answers.clear()
             self._answers[name] = answer
         return answer
+
+
+async def _ask_the_system(host: str, port: int) -> list[Address]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [(info[0], info[4]) for info in found]
 
 
 def _in_turn(addresses: list[Address]) -> list[Address]:
