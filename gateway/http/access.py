@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from fastapi import Request
 
-from gateway.errors import AuthenticationError
-from gateway.pipeline.authenticate import VirtualKey, find_credentials
+from gateway.errors import AuthenticationError, PermissionDeniedError
+from gateway.http.admin_access import AdminAccess
+from gateway.pipeline.authenticate import VirtualKey
 from gateway.services import Services
 
 
@@ -41,24 +40,14 @@ class Callers:
 
     def __init__(self, services: Services) -> None:
         self._authenticator = services.authenticator
-        admin_key = services.settings.auth.admin_key
-        self._admin_key: Final = admin_key.get_secret_value().encode() if admin_key is not None else b""
+        self._admin = AdminAccess(services.settings.auth.admin_key)
 
     async def of(self, request: Request) -> Caller:
         """The caller; `AuthenticationError` without a good key or the admin key."""
-        headers = request.headers.raw
-        if self.is_admin(headers):
-            return Caller(None)
-        key = self._authenticator.check(headers)
-        return Caller(key if key is not None else await self._authenticator.look_up(headers))
-
-    async def admin(self, request: Request) -> None:
-        """Return for the admin key; `AuthenticationError` for everybody else."""
-        if not self.is_admin(request.headers.raw):
-            raise AuthenticationError
-
-    def is_admin(self, headers: list[tuple[bytes, bytes]]) -> bool:
-        """Whether the admin key is among the credentials."""
-        if not self._admin_key:
-            return False
-        return any(hmac.compare_digest(found, self._admin_key) for found in find_credentials(headers))
+        try:
+            await self._admin(request)
+        except (AuthenticationError, PermissionDeniedError):
+            headers = request.headers.raw
+            key = self._authenticator.check(headers)
+            return Caller(key if key is not None else await self._authenticator.look_up(headers))
+        return Caller(None)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from fastapi import FastAPI, Request, Response
-from fastapi.routing import APIRoute
 
 from gateway.__about__ import DISTRIBUTION, __version__
+from gateway.http import admin_keys
 from gateway.http.access import Callers, Scope
-from gateway.http.admin_keys import admin_keys_router
 from gateway.http.errors import add_error_handlers
 from gateway.http.health import health_router
 from gateway.http.metrics import metrics_router
@@ -54,13 +53,13 @@ def create_http_app(services: Services) -> FastAPI:
     app.include_router(health_router(services))
     if services.settings.telemetry.metrics:
         app.include_router(metrics_router(services))
-    app.include_router(admin_keys_router(services))
+    app.include_router(admin_keys.router(services))
     app.add_middleware(RequestIds)
     server = services.settings.server
     add_error_handlers(
         app,
         fallback_host=f"{server.host}:{server.port}",
-        other_paths=lambda: [route.path for route in app.routes if isinstance(route, APIRoute)],
+        other_paths=[path for path in SCOPES if "{" not in path],
     )
     with_generation_paths(app)
     return app

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Sequence
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request, Response
@@ -34,7 +34,7 @@ class StorageAwayError(GatewayError):
     code = "storage_unavailable"
 
 
-def add_error_handlers(app: FastAPI, fallback_host: str, other_paths: Callable[[], list[str]]) -> None:
+def add_error_handlers(app: FastAPI, fallback_host: str, other_paths: Sequence[str]) -> None:
     """Make *app* answer all its failures by itself; *other_paths* are those outside the API that exist."""
 
     async def gateway_error(request: Request, error: Exception) -> Response:
@@ -54,7 +54,7 @@ def add_error_handlers(app: FastAPI, fallback_host: str, other_paths: Callable[[
             return error_response(request, MethodNotAllowedError(message, headers={"allow": allowed}))
         if error.status_code == HTTPStatus.NOT_FOUND:
             base = base_url(request.url.scheme, request.headers.get("host", ""), fallback_host)
-            return error_response(request, NotFoundError(explain_not_found(request.method, path, base, other_paths())))
+            return error_response(request, NotFoundError(explain_not_found(request.method, path, base, other_paths)))
         return error_response(request, _from_status(error))
 
     async def storage_error(request: Request, error: Exception) -> Response:

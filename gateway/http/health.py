@@ -12,8 +12,9 @@ import orjson
 from fastapi import APIRouter, Response
 
 from gateway.services import Services
-from gateway.storage.errors import SchemaError, StorageError
-from gateway.storage.migrate import check_schema
+from gateway.storage.database import Database
+from gateway.storage.errors import StorageError
+from gateway.storage.schema import schema_state
 
 _TIMEOUT_SECONDS: Final = 2.0
 _KEPT_SECONDS: Final = 0.5
@@ -88,7 +89,7 @@ class Readiness:
                 reachable = await _attempt("database", database.ping)
                 schema = Check("schema", "the database cannot be asked")
                 if reachable.ok:
-                    schema = await _attempt("schema", lambda: check_schema(database))
+                    schema = await _attempt("schema", lambda: _look_at_schema(database))
                 self._storage = [reachable, schema]
                 self._storage_at = self._clock()
             return self._storage
@@ -105,19 +106,23 @@ class Readiness:
         return [Check(f"engine {provider}", reason, required) for provider, reason in sorted(down.items())]
 
 
-async def _attempt(name: str, look: Callable[[], Awaitable[None]]) -> Check:
+async def _attempt(name: str, look: Callable[[], Awaitable[str | None]]) -> Check:
+    """The check that *look* makes: it returns a reason, or None or nothing when all is well."""
     try:
         async with asyncio.timeout(_TIMEOUT_SECONDS):
-            await look()
+            return Check(name, await look() or "")
     except TimeoutError:
         return Check(name, f"no answer within {_TIMEOUT_SECONDS:g} s")
-    except SchemaError as error:
-        _log.warning("the gateway is not ready: %s", error)
-        return Check(name, "not the schema this version needs; run `gateway db upgrade`")
     except StorageError as error:
         _log.warning("the gateway is not ready: %s", error)
         return Check(name, "not available; the log says why")
-    return Check(name)
+
+
+async def _look_at_schema(database: Database) -> str:
+    state = await schema_state(database)
+    if state.is_current:
+        return ""
+    return f"version {state.current or 'none'}, this program needs {state.head}; run `gateway db upgrade`"
 
 
 def _answer(status: int, content: dict[str, object]) -> Response:

@@ -56,11 +56,11 @@ def models_router(services: Services, callers: Callers) -> APIRouter:
             return await list_models(request)
         caller = await callers.of(request)
         model = services.catalog.resolve(model_id)
-        usable = {entry["id"]: entry for entry in listing.entries(services.catalog, caller)}
         # A model that exists but not for this key looks as if it did not exist.
-        if model is None or model.id not in usable:
+        if model is None or not caller.may_use(model.id):
+            usable = [entry["id"] for entry in listing.entries(services.catalog, caller)]
             raise ModelNotFoundError(_unknown(model_id, usable))
-        return _answer(request, {**usable[model.id], "id": model_id})
+        return _answer(request, {**describe(model), "id": model_id, **(_internals(model) if caller.is_admin else {})})
 
     for prefix in PREFIXES:
         shown = prefix == "/v1"
@@ -72,22 +72,21 @@ def models_router(services: Services, callers: Callers) -> APIRouter:
 
 
 class _Listing:
-    """The entries of a catalogue, made once: neither changes until a new configuration is loaded."""
+    """The entries of a catalogue, made once: they don't change until a new configuration is loaded."""
 
     def __init__(self) -> None:
         self._catalog: Catalog | None = None
-        self._entries: list[dict[str, Any]] = []
-        self._internals: dict[str, dict[str, Any]] = {}
+        self._entries: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
     def entries(self, catalog: Catalog, caller: Caller) -> list[dict[str, Any]]:
         if catalog is not self._catalog:
-            self._entries = [describe(model) for model in catalog.models.values()]
-            self._internals = {model.id: _internals(model) for model in catalog.models.values()}
+            self._entries = [(describe(model), _internals(model)) for model in catalog.models.values()]
             self._catalog = catalog
-        usable = [entry for entry in self._entries if caller.may_use(entry["id"])]
-        if caller.is_admin:
-            return [{**entry, "gateway": self._internals[entry["id"]]} for entry in usable]
-        return usable
+        return [
+            {**entry, **internals} if caller.is_admin else entry
+            for entry, internals in self._entries
+            if caller.may_use(entry["id"])
+        ]
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -128,13 +127,12 @@ def supported(target: Target) -> set[str]:
 
 
 def _internals(model: Model) -> dict[str, Any]:
-    return {
-        "targets": [
-            {"provider": target.provider, "model": target.model, "supported_parameters": sorted(supported(target))}
-            for target in model.targets
-        ],
-        "strategy": model.strategy,
-    }
+    """What only the operator is told."""
+    targets = [
+        {"provider": target.provider, "model": target.model, "supported_parameters": sorted(supported(target))}
+        for target in model.targets
+    ]
+    return {"gateway": {"targets": targets, "strategy": model.strategy}}
 
 
 def _least(values: Iterable[int | None]) -> int | None:
@@ -146,10 +144,9 @@ def _usd(pico: int) -> str:
     return f"{price:f}"
 
 
-def _unknown(model_id: str, usable: Iterable[str]) -> str:
+def _unknown(model_id: str, usable: list[str]) -> str:
     shown = model_id if len(model_id) <= 100 else model_id[:100] + "…"
-    ids = list(usable)
-    near = get_close_matches(model_id, ids, n=3, cutoff=0.4) or ids[:3]
+    near = get_close_matches(model_id[:100], usable, n=3, cutoff=0.4) or usable[:3]
     hint = f" Near it: {', '.join(near)}." if near else " No model is configured for this key."
     return f"The model '{shown}' does not exist.{hint}"
 
