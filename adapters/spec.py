@@ -363,6 +363,9 @@ class ProviderSpec(_Fact):
     models: tuple[ModelSpec, ...] = ()
     sources: Mapping[str, str] = Field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"ProviderSpec({self.id!r})"
+
     @property
     def hosted(self) -> bool:
         return self.kind is Kind.HOSTED

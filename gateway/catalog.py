@@ -13,7 +13,7 @@ from adapters.registry import load_spec
 from adapters.spec import Kind, ModelSpec, ProviderSpec
 from adapters.target import Target
 from adapters.types import Price
-from gateway.config.schema import ModelSettings, ProviderSettings, TargetSettings
+from gateway.config.schema import LOCAL_CONTEXT, LOCAL_SLOTS, ModelSettings, ProviderSettings, TargetSettings
 from gateway.config.zero import LOCAL_MODEL
 from gateway.settings import Settings
 
@@ -94,9 +94,10 @@ def _is_glob(alias: str) -> bool:
 
 def _provider_spec(provider: ProviderSettings) -> ProviderSpec:
     spec = load_spec(provider.type)
-    if provider.local and provider.slots is not None:
-        slots = {"params": {"n": {**spec.params["n"].model_dump(exclude_unset=True), "max": provider.slots}}}
-        spec = spec.with_overrides(slots)
+    if provider.local:
+        # The engine answers as many choices at once as it has slots.
+        n = spec.params["n"].model_dump(exclude_unset=True) | {"max": provider.slots or LOCAL_SLOTS}
+        spec = spec.with_overrides({"params": {"n": n}})
     return spec.with_overrides(provider.overrides)
 
 
@@ -118,7 +119,7 @@ def _model(
 
 
 def _target(target: TargetSettings, provider: ProviderSettings, spec: ProviderSpec) -> Target:
-    model = target.model or _local_name(provider)
+    model = target.model or local_model_name(provider)
     listed = next((entry for entry in spec.models if entry.id == model), None)
     return Target(
         name=f"{target.provider}/{model}",
@@ -126,15 +127,21 @@ def _target(target: TargetSettings, provider: ProviderSettings, spec: ProviderSp
         model=model,
         spec=spec.with_overrides(target.overrides),
         price=_price(target, listed, spec),
-        context_window=target.context_window or provider.context or (listed.context_window if listed else None),
+        context_window=target.context_window or _context_window(provider, listed),
         max_output_tokens=target.max_output_tokens or (listed.max_output_tokens if listed else None),
         traits=dict(target.traits),
     )
 
 
-def _local_name(provider: ProviderSettings) -> str:
+def local_model_name(provider: ProviderSettings) -> str:
     """The engine serves one model and ignores the name it is asked for; people read it in headers and logs."""
     return provider.model_path.stem if provider.model_path else provider.model or LOCAL_MODEL
+
+
+def _context_window(provider: ProviderSettings, listed: ModelSpec | None) -> int | None:
+    if provider.local:
+        return provider.context or LOCAL_CONTEXT
+    return listed.context_window if listed else None
 
 
 def _price(target: TargetSettings, listed: ModelSpec | None, spec: ProviderSpec) -> Price | None:

@@ -97,12 +97,11 @@ class _Loading:
         self.notes: list[str] = []
         self._document = document
         self._tree = tree
-        self._unresolved = unresolved
-        self._problems: list[Problem] = []
         self._origins: dict[located_yaml.Path, str] = {}
         self._kept: Kept = {}
-        for path, message in unresolved.items():
-            self._problems.append(document.problem(path, message))
+        self._unresolved = unresolved
+        self._removed: set[located_yaml.Path] = set()
+        self._problems = [document.problem(path, message) for path, message in unresolved.items()]
 
     def finish(self, environ: Mapping[str, str], flags: Mapping[str, object]) -> Settings:
         """Lay environment and flags over the file, check everything, and raise or return."""
@@ -117,42 +116,84 @@ class _Loading:
                 _lay_over(self._tree, _nested(path, value))
         self._add(take_out_unbuilt(self._tree))
         self._add(take_out_disabled(self._tree, self.notes, self._kept))
+        providers, models = _names(self._tree, "providers"), _names(self._tree, "models")
         settings = self._validate()
         if settings is not None:
-            self._add(check(settings))
+            self._add(check(settings, providers, models))
         if self._problems or settings is None:
             raise ConfigError(self._problems)
         return settings
 
     def _validate(self) -> Settings | None:
+        """The settings, if need be without what is wrong, so that the other checks still see the rest."""
         for name in NOT_IN_FILE:
             if name in self._tree:
                 self._add([((name,), True, f"'{name}' is not a known key here.")])
                 del self._tree[name]
         source = "" if self._document.file == "environment" else self._document.file
-        try:
-            return Settings(**{**self._tree, "notes": tuple(self.notes), "source": source})
-        except ValidationError as error:
-            self._add(problems_of(error, Settings))
-            return None
+        first = True
+        while True:
+            try:
+                return Settings(**{**self._tree, "notes": tuple(self.notes), "source": source})
+            except ValidationError as error:
+                findings = problems_of(error, Settings)
+            if first:
+                self._add(findings)
+            first = False
+            # From the end, so that an entry that leaves a list does not move those still to be removed.
+            for path, of_key, _ in sorted(findings, key=lambda finding: str(finding[0]), reverse=True):
+                if not path:
+                    return None
+                self._take_out(path, of_key)
+
+    def _take_out(self, path: located_yaml.Path, of_key: bool) -> None:
+        """Remove what stands at *path*; unless only the key was wrong, nothing more is said about that place."""
+        if not of_key:
+            self._removed.add(self._original(path))
+        parent: Any = self._tree
+        for part in path[:-1]:
+            try:
+                parent = parent[part]
+            except (KeyError, IndexError, TypeError):
+                return  # went with something around it
+        if isinstance(parent, list) and isinstance(path[-1], int) and path[-1] < len(parent):
+            self._kept.setdefault(path[:-1], list(range(len(parent)))).pop(path[-1])
+            del parent[path[-1]]
+        elif isinstance(parent, dict):
+            parent.pop(path[-1], None)
 
     def _add(self, findings: Iterable[tuple[located_yaml.Path, bool, str]]) -> None:
         for path, of_key, message in findings:
-            if any(path[: len(failed)] == failed for failed in self._unresolved):
-                continue  # what stands there is not what was meant
-            self._problems.append(self._place(path, of_key, message))
+            original = self._original(path)
+            if not self._hidden(original):
+                self._problems.append(self._place(original, of_key, message))
+
+    def _hidden(self, path: located_yaml.Path) -> bool:
+        """Whether a finding at *path* would only be a consequence of what is known to be wrong."""
+        inside = any(path[: len(place)] == place for place in self._unresolved)
+        return inside or any(_related(path, place) for place in self._removed)
+
+    def _original(self, path: located_yaml.Path) -> located_yaml.Path:
+        """*path* as it was before entries were taken out of lists."""
+        original = list(path)
+        for depth, part in enumerate(path):
+            kept = self._kept.get(path[:depth])
+            if kept is not None and isinstance(part, int) and part < len(kept):
+                original[depth] = kept[part]
+        return tuple(original)
 
     def _place(self, path: located_yaml.Path, of_key: bool, message: str) -> Problem:
         for length in range(len(path), 0, -1):
             if origin := self._origins.get(path[:length]):
                 return Problem(origin, 0, 0, located_yaml.dotted(path), message)
-        original = list(path)
-        for depth, part in enumerate(path):
-            kept = self._kept.get(path[:depth])
-            if kept is not None and isinstance(part, int):
-                original[depth] = kept[part]
-        problem = self._document.problem(tuple(original), message, of_key=of_key)
+        problem = self._document.problem(path, message, of_key=of_key)
         return problem if self._document.values else Problem(self._document.file, 0, 0, problem.path, message)
+
+
+def _related(path: located_yaml.Path, other: located_yaml.Path) -> bool:
+    """Whether one of the two contains the other."""
+    shorter = min(len(path), len(other))
+    return path[:shorter] == other[:shorter]
 
 
 def _lay_over(base: dict[str, Any], over: Mapping[str, Any]) -> None:
@@ -165,6 +206,11 @@ def _lay_over(base: dict[str, Any], over: Mapping[str, Any]) -> None:
             _lay_over(old, value)
         else:
             base[here] = value
+
+
+def _names(tree: Mapping[str, Any], section: str) -> list[str]:
+    found = tree.get(section)
+    return [str(name) for name in found] if isinstance(found, dict) else []
 
 
 def _nested(path: located_yaml.Path, value: object) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path as FilePath
 from urllib.parse import urlsplit
 
@@ -24,18 +24,23 @@ EXAMPLE_SECRETS = frozenset({"change-me", "changeme", "your-api-key", "your-key-
 _MIN_ADMIN_KEY = 16
 
 
-def check(settings: Settings) -> Iterator[Finding]:
-    """Everything that is wrong with settings that are well-formed one by one."""
+def check(settings: Settings, providers: Collection[str], models: Collection[str]) -> Iterator[Finding]:
+    """Everything that is wrong with settings that are well-formed one by one.
+
+    *providers* and *models* are the names in the file; an entry with a fault of its own is missing from *settings*.
+    """
     yield from _auth(settings)
     for name, provider in settings.providers.items():
         yield from _provider(("providers", name), provider)
-    yield from _models(settings)
+    yield from _models(settings, providers)
     for alias, model in settings.aliases.items():
-        if model not in settings.models:
-            message = f"the alias points to '{model}', which is not a model.{did_you_mean(model, settings.models)}"
+        if model not in models:
+            message = f"the alias points to '{model}', which is not a model.{did_you_mean(model, models)}"
             yield ("aliases", alias), False, message
-        if alias in settings.models:
+        if alias in models:
             yield ("aliases", alias), True, f"'{alias}' is a model already; the alias would never be used"
+    if not models and not settings.expose_provider_models:
+        yield (), True, "there are no models to serve; name some under 'models', or set expose_provider_models: true"
 
 
 def _auth(settings: Settings) -> Iterator[Finding]:
@@ -158,16 +163,16 @@ def overrides(path: Path, changes: Mapping[str, object], spec: ProviderSpec) -> 
             yield (*path, *at), of_key, message
 
 
-def _models(settings: Settings) -> Iterator[Finding]:
+def _models(settings: Settings, providers: Collection[str]) -> Iterator[Finding]:
     for name, model in settings.models.items():
         seen: Counter[tuple[str, str]] = Counter()
         for index, target in enumerate(model.targets):
             path: Path = ("models", name, "targets", index)
             provider = settings.providers.get(target.provider)
             if provider is None:
-                near = did_you_mean(target.provider, settings.providers)
-                message = f"'{target.provider}' is not a provider.{near}{one_of(settings.providers)}"
-                yield (*path, "provider"), False, message
+                if target.provider not in providers:
+                    near = did_you_mean(target.provider, providers)
+                    yield (*path, "provider"), False, f"'{target.provider}' is not a provider.{near}{one_of(providers)}"
                 continue
             if not target.model and not provider.local:
                 yield path, False, f"'model' is missing: what {target.provider} calls the model"

@@ -6,19 +6,29 @@ is decided in `crosscheck.py`, what depends on the provider in `gateway/catalog.
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_serializer
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from adapters.spec import ProviderSpec
 from gateway.__about__ import ENV_PREFIX
 from gateway.config.units import Bytes, Seconds
 
 LOCAL_TYPE = "local"
 """The provider type of the bundled engine."""
+
+LOCAL_CONTEXT = 4096
+LOCAL_SLOTS = 2
+"""What the bundled engine takes when the file does not say."""
+
+
+_PASSWORD = re.compile(r"(://[^:/@]*:)[^/]*@")
 
 
 class _Section(BaseModel):
@@ -27,6 +37,10 @@ class _Section(BaseModel):
 
 def _lower(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
+
+
+def _none_if_empty(value: Any) -> Any:
+    return None if value == "" else value
 
 
 class ServerSettings(_Section):
@@ -60,7 +74,9 @@ class AuthSettings(_Section):
     mode: Literal["keys", "open"] = Field(
         default="keys", description="keys: every request needs one. open: loopback only."
     )
-    admin_key: SecretStr | None = Field(default=None, description="The key of /admin; without one /admin answers 401.")
+    admin_key: Annotated[SecretStr | None, BeforeValidator(_none_if_empty)] = Field(
+        default=None, description="The key of /admin; without one /admin answers 401."
+    )
 
 
 class StorageSettings(_Section):
@@ -69,6 +85,10 @@ class StorageSettings(_Section):
     database_url: SecretStr = Field(
         default=SecretStr("sqlite+aiosqlite:///./gateway.db"), description="SQLite or PostgreSQL; may hold a password."
     )
+
+    @field_serializer("database_url", when_used="json")
+    def _without_password(self, url: SecretStr) -> str:
+        return _PASSWORD.sub(r"\1***@", url.get_secret_value())
 
 
 class ProviderSettings(_Section):
@@ -93,8 +113,8 @@ class ProviderSettings(_Section):
         default=None, description="A model of `gateway local list`; the default one when left out."
     )
     model_path: Path | None = Field(default=None, description="A GGUF file of your own, in place of model.")
-    context: int | None = Field(default=None, ge=256, description="Context window in tokens, shared by the slots.")
-    slots: int | None = Field(default=None, ge=1, le=256, description="Requests answered at the same time.")
+    context: int | None = Field(default=None, ge=64, description="Context window of one request, in tokens; 4096.")
+    slots: int | None = Field(default=None, ge=1, le=256, description="Requests answered at the same time; 2.")
     threads: int | None = Field(default=None, ge=1, le=1024, description="CPU threads; the usable CPUs less one.")
     embeddings: bool | None = Field(default=None, description="Serve embeddings too.")
     queue: int | None = Field(default=None, ge=0, description="Most requests waiting for a slot; more get 503.")
@@ -102,6 +122,12 @@ class ProviderSettings(_Section):
     @property
     def local(self) -> bool:
         return self.type == LOCAL_TYPE
+
+    def address(self, spec: ProviderSpec) -> str:
+        """The base URL of the API, without a slash at its end; behind a socket the host is only a name."""
+        if self.unix_socket is not None or self.local:
+            return "http://localhost" + urlsplit(spec.transport.base_url or "http://localhost/v1").path.rstrip("/")
+        return (self.base_url or spec.transport.base_url or "").rstrip("/")
 
     @property
     def keys(self) -> tuple[str, ...]:

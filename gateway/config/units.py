@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _BYTES = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "KB": 1000, "MB": 1000**2, "GB": 1000**3}
@@ -44,6 +44,7 @@ Seconds = Annotated[
     float,
     BeforeValidator(seconds),
     Field(gt=0, le=366 * 86400),
+    PlainSerializer(lambda value: f"{value:g}s", return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "pattern": "^[0-9]+(\\.[0-9]+)?(ms|s|m|h|d)$", "examples": ["30s", "5m"]}),
 ]
 """A duration; seconds once read."""

@@ -1,0 +1,61 @@
+"""`gateway config`: the configuration as the gateway sees it, and the schema of its file."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from gateway.cli import console
+from gateway.cli.check import ConfigFile
+from gateway.config.schema import NOT_IN_FILE
+from gateway.settings import Settings, load_settings
+
+app = typer.Typer(no_args_is_help=True, help="Show the effective configuration or its JSON schema.")
+
+
+@app.command()
+def show(
+    config: ConfigFile = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of YAML.")] = False,
+) -> None:
+    """Print the effective configuration: file, environment and defaults together, secrets masked."""
+    settings = load_settings(config, environ=os.environ)
+    shown = settings.model_dump(mode="json", exclude_none=True)
+    if as_json:
+        console.print_json(shown)
+        return
+    for note in settings.notes:
+        console.note(note)
+    typer.echo(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=120), nl=False)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of the configuration file, for editors."""
+    console.print_json(json_schema())
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema of the file as it is written: any number or boolean may also be a `${...}` reference."""
+    described = Settings.model_json_schema()
+    for name in NOT_IN_FILE:
+        del described["properties"][name]
+    described = {"$schema": "https://json-schema.org/draft/2020-12/schema", **described, "title": "gateway"}
+    for section in (described, *described["$defs"].values()):
+        for name, field in section.get("properties", {}).items():
+            section["properties"][name] = _or_reference(field)
+    return described
+
+
+def _or_reference(field: dict[str, Any]) -> dict[str, Any]:
+    types = [option.get("type") for option in field.get("anyOf", [field])]
+    if not any(kind in ("integer", "number", "boolean") for kind in types):
+        return field
+    options = field.get("anyOf") or [
+        {key: field[key] for key in field if key not in ("description", "title", "default")}
+    ]
+    about: dict[str, Any] = {key: field[key] for key in ("title", "description", "default") if key in field}
+    return {**about, "anyOf": [*options, {"type": "string", "pattern": r"\$\{"}]}
