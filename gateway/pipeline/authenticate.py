@@ -57,7 +57,7 @@ class Authenticator:
         self._monotonic = monotonic
         self._known: dict[bytes, VirtualKey] = {}
         self._refused: dict[bytes, float] = {}
-        self._asking: dict[bytes, asyncio.Task[VirtualKey]] = {}
+        self._asking: dict[bytes, asyncio.Task[VirtualKey | None]] = {}
         self._seen_change: int | None = None
         self._trusted_until = float("-inf")
         self._failing = False
@@ -100,8 +100,11 @@ class Authenticator:
         if task is None:
             task = asyncio.create_task(self._ask(digests))
             self._asking[question] = task
-            task.add_done_callback(lambda _: self._asking.pop(question, None))
-        return await asyncio.shield(task)
+            task.add_done_callback(lambda done: self._answered(question, done))
+        key = await asyncio.shield(task)
+        if key is None:
+            raise AuthenticationError
+        return key
 
     def start(self) -> None:
         """Begin to follow changes in the background."""
@@ -148,7 +151,13 @@ class Authenticator:
                 _log.exception("following the keys met a bug")
             await asyncio.sleep(_POLL_SECONDS)
 
-    async def _ask(self, digests: list[bytes]) -> VirtualKey:
+    def _answered(self, question: bytes, task: asyncio.Task[VirtualKey | None]) -> None:
+        del self._asking[question]
+        # When all who asked have left, nobody else takes note of a failure, and asyncio would complain.
+        if not task.cancelled():
+            task.exception()
+
+    async def _ask(self, digests: list[bytes]) -> VirtualKey | None:
         seen_change = self._seen_change
         try:
             found = await self._store.find(digests)
@@ -164,7 +173,7 @@ class Authenticator:
                     self._remember(record)
                 return record.key
             self._refuse(digest)
-        raise AuthenticationError
+        return None
 
     def _without_database(self, digests: list[bytes], error: StorageError) -> VirtualKey:
         if self._monotonic() <= self._trusted_until:
