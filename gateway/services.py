@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +38,9 @@ class Services:
     metrics: Metrics
     backends: Backends
     ledger: Ledger
+    clock: Callable[[], float] = time.monotonic
+    """Seconds; what every limit and duration of a request is measured by. Not the loop's own clock: uvloop's counts
+    whole milliseconds, of which a request takes none."""
     deadlines: Deadlines = field(default_factory=Deadlines)
     in_flight: set[Call] = field(default_factory=set)
     """The calls that were admitted and are not over."""

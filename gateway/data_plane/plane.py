@@ -58,8 +58,7 @@ class DataPlane:
 
     async def _handle(self, exchange: Exchange, endpoint: Endpoint) -> None:
         services = self._services
-        loop = asyncio.get_running_loop()
-        call = Call(exchange, endpoint.operation, exchange.received_at, time.time())
+        call = Call(exchange, endpoint.operation, services.clock(), time.time())
         try:
             _read_headers(call, exchange.headers, services.instance_id)
             key = services.authenticator.check(exchange.headers)
@@ -93,7 +92,7 @@ class DataPlane:
             else:
                 exchange.abort()
         finally:
-            settle(call, services, loop.time())
+            settle(call, services, services.clock())
 
 
 def _read_headers(call: Call, headers: Sequence[tuple[bytes, bytes]], instance_id: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -45,9 +46,9 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
 
     The hold is resolved exactly once, however this ends. For a stream, it ends with the stream.
     """
-    loop = asyncio.get_running_loop()
+    now = services.clock
     target = backend.target
-    attempt = Attempt(target, services.ledger.hold(call.key.id, target), loop.time())
+    attempt = Attempt(target, services.ledger.hold(call.key.id, target), now())
     call.attempts.append(attempt)
     services.metrics.attempt_started(target)
     clock = response = usage = None
@@ -65,16 +66,16 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
         attempt.adjustments = prepared.adjustments
         limits = route.model
         total = call.started + min(limits.total_seconds, call.time_limit_seconds or limits.total_seconds)
-        clock = AttemptClock(services.deadlines, loop, attempt.started + limits.first_event_seconds, total)
+        clock = AttemptClock(services.deadlines, now, attempt.started + limits.first_event_seconds, total)
         response = await backend.upstream.send(head, prepared.body, services.hop_header, attempt)
         attempt.status = response.status
         if response.status != 200:
             body = await response.read(_MAX_REFUSAL_BYTES)
             raise backend.adapter.refusal(response.status, response.headers, body)
         if out is not None:
-            usage = await _stream(call, attempt, route, backend, out, clock, response)
+            usage = await _stream(call, attempt, route, backend, out, clock, response, now)
         else:
-            usage = await _whole(call, attempt, route, backend, response, loop)
+            usage = await _whole(call, attempt, route, backend, response, now)
     except ProviderError as failure:
         attempt.failure = failure
         raise
@@ -85,7 +86,7 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
         attempt.failure = clock.error(target.provider)
         raise attempt.failure from None
     finally:
-        attempt.ended = loop.time()
+        attempt.ended = now()
         if clock is not None:
             clock.stop()
         if response is not None:
@@ -109,7 +110,7 @@ async def _whole(
     route: Route,
     backend: Backend,
     response: UpstreamResponse,
-    loop: asyncio.AbstractEventLoop,
+    now: Callable[[], float],
 ) -> Usage | None:
     """Read, check and send an answer in one piece."""
     body = await response.read(_MAX_ANSWER_BYTES)
@@ -129,7 +130,7 @@ async def _whole(
         raise ProviderError(FailureKind.EMPTY, f"{provider} answered without an answer in it.")
     usage = answers.usage_of(answer)
     attempt.text_bytes = len(body)
-    attempt.first_content = loop.time()
+    attempt.first_content = now()
     # The money is booked before the end of the answer is released.
     _resolve(call, attempt, usage)
     if route.alias is not None:
@@ -163,16 +164,16 @@ async def _stream(
     out: StreamOut,
     clock: AttemptClock,
     response: UpstreamResponse,
+    now: Callable[[], float],
 ) -> Usage | None:
     """Relay a stream to its end; what breaks after the first content is told to the client here."""
-    loop = asyncio.get_running_loop()
     relay = StreamRelay(
         call,
         attempt,
         out,
         clock,
         response,
-        loop=loop,
+        now=now,
         stall_seconds=route.model.stall_seconds,
         error_of=backend.adapter.error,
         model=route.alias,

@@ -25,7 +25,7 @@ class Attempt:
     target: Target
     hold: Hold
     started: float
-    """On the event loop's clock, like all times here."""
+    """On the clock of `Services`, like all times here."""
     ended: float = 0.0
     first_content: float = 0.0
     """When the first content (or the whole answer) was there; 0 when none came."""
@@ -46,7 +46,7 @@ class Call:
     exchange: Exchange
     operation: Operation
     started: float
-    """When the request's head was complete, on the event loop's clock."""
+    """When the request was complete, on the clock of `Services`, like all times here."""
     started_wall: float
     request_id: str = ""
     key: VirtualKey = ANONYMOUS

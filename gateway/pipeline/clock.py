@@ -26,7 +26,7 @@ class AttemptClock:
     __slots__ = (
         "_deadlines",
         "_left",
-        "_loop",
+        "_now",
         "_paused_at",
         "_task",
         "_total",
@@ -36,14 +36,12 @@ class AttemptClock:
         "on_expire",
     )
 
-    def __init__(
-        self, deadlines: Deadlines, loop: asyncio.AbstractEventLoop, first_content: float, total: float
-    ) -> None:
-        """*first_content* and *total* are points in time on the loop's clock."""
+    def __init__(self, deadlines: Deadlines, now: Callable[[], float], first_content: float, total: float) -> None:
+        """*first_content* and *total* are points in time on the clock *now*."""
         self._deadlines = deadlines
-        self._loop = loop
+        self._now = now
         self._total = total
-        self._task = asyncio.current_task(loop)
+        self._task = asyncio.current_task()
         self._paused_at = 0.0
         self._left = 0.0
         self.kind = FailureKind.FIRST_CONTENT_TIMEOUT if first_content < total else FailureKind.TOTAL_TIMEOUT
@@ -63,10 +61,10 @@ class AttemptClock:
     def client_waits(self, paused: bool) -> None:
         """Stop the clocks while the client does not read, and give it the time back afterwards."""
         if paused and not self._paused_at:
-            self._paused_at = self._loop.time()
+            self._paused_at = self._now()
             self._watch.deadline, self._left = NEVER, self._watch.deadline - self._paused_at
         elif not paused and self._paused_at:
-            now = self._loop.time()
+            now = self._now()
             self._total += now - self._paused_at
             self._watch.deadline = now + self._left
             self._paused_at = 0.0

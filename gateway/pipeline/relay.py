@@ -41,18 +41,18 @@ class StreamRelay:
         clock: AttemptClock,
         response: UpstreamResponse,
         *,
-        loop: asyncio.AbstractEventLoop,
+        now: Callable[[], float],
         stall_seconds: float,
         error_of: Callable[[ErrorFields], ProviderError],
         model: bytes | None,
     ) -> None:
         """*model*, JSON, replaces the upstream's own name where the configuration asks for that."""
-        self.done: asyncio.Future[None] = loop.create_future()
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.failure: ProviderError | None = None
         self.committed = False
         self.usage: Usage | None = None
         self._call, self._attempt, self._out, self._clock, self._response = call, attempt, out, clock, response
-        self._now = loop.time
+        self._now = now
         self._stall_seconds = stall_seconds
         self._error_of = error_of
         self._model = model

@@ -26,9 +26,9 @@ async def serve(call: Call, services: Services) -> None:
         if not call.stream:
             await _attempts(call, route, None, services)
             return
-        loop = asyncio.get_running_loop()
         silence = services.settings.server.stream_keepalive
-        out = StreamOut(call.exchange, services.deadlines, loop.time, silence, lambda: _stream_head(call, route, loop))
+        now = services.clock
+        out = StreamOut(call.exchange, services.deadlines, now, silence, lambda: _stream_head(call, route, now()))
         try:
             await _attempts(call, route, out, services)
         finally:
@@ -46,7 +46,7 @@ async def _attempts(call: Call, route: Route, out: StreamOut | None, services: S
         try:
             await run_attempt(call, route, backend, out, services)
         except ProviderError as failure:
-            decision = _decide(call, route, failure, tries, following is not None)
+            decision = _decide(call, route, failure, tries, following is not None, services.clock())
             if decision.step is Step.STOP:
                 break
             if decision.step is Step.NEXT and following is not None:
@@ -62,8 +62,7 @@ async def _attempts(call: Call, route: Route, out: StreamOut | None, services: S
     _refuse(call, out)
 
 
-def _decide(call: Call, route: Route, failure: ProviderError, tries: int, another: bool) -> Decision:
-    now = asyncio.get_running_loop().time()
+def _decide(call: Call, route: Route, failure: ProviderError, tries: int, another: bool, now: float) -> Decision:
     limit = min(route.model.total_seconds, call.time_limit_seconds or route.model.total_seconds)
     situation = Situation(
         failure=failure,
@@ -89,8 +88,8 @@ def _refuse(call: Call, out: StreamOut | None) -> None:
         send_error(call, verdict.error, verdict)
 
 
-def _stream_head(call: Call, route: Route, loop: asyncio.AbstractEventLoop) -> bytes:
+def _stream_head(call: Call, route: Route, now: float) -> bytes:
     attempt = call.last_attempt
     if attempt is None or not attempt.first_content:
-        return early_headers(call, route.model.id, loop.time())
-    return answer_headers(call, attempt, route.headers_of(attempt.target), SSE, loop.time())
+        return early_headers(call, route.model.id, now)
+    return answer_headers(call, attempt, route.headers_of(attempt.target), SSE, now)
