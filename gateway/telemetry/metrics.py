@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from adapters.types import Adjustment, FailureKind, Operation, Usage
@@ -177,11 +178,15 @@ class Metrics:
         return render(FAMILIES, series)
 
     def publish(self, *, last: bool = False) -> None:
-        """Let the other workers see this one's figures; the *last* time without gauges, which end with the worker."""
+        """Let the other workers see this one's figures; the *last* time without gauges, which end with the worker.
+
+        A directory that cannot be written costs the others a stale figure, nothing else.
+        """
         if self._snapshots is not None:
             own = self._now()
-            gauges = {} if last else {name: own.pop(name) for name in _GAUGES}
-            self._snapshots.write({name: own[name] for name in own if name not in _GAUGES}, gauges)
+            gauges = {} if last else {name: own[name] for name in _GAUGES}
+            with suppress(OSError):
+                self._snapshots.write({name: own[name] for name in own if name not in _GAUGES}, gauges)
 
     def _now(self) -> dict[str, dict[Labels, Numbers]]:
         series = self._table.copy()

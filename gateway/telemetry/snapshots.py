@@ -75,10 +75,9 @@ class Snapshots:
 
 
 async def publish_regularly(publish: Callable[[], None]) -> None:
-    """Call *publish* every two seconds until cancelled; a full disk costs the others a stale figure, nothing else."""
+    """Call *publish* now and every two seconds until cancelled."""
     while True:
-        with contextlib.suppress(OSError):
-            publish()
+        publish()
         await asyncio.sleep(WRITE_EVERY_SECONDS)
 
 

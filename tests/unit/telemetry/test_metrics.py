@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from prometheus_text import ParsedFamily, parse
@@ -11,7 +13,10 @@ from prometheus_text import ParsedFamily, parse
 from adapters.registry import load_spec
 from adapters.target import Target
 from adapters.types import Action, Adjustment, FailureKind, Operation, Usage
+from gateway.catalog import Catalog, Model
+from gateway.pipeline.backends import Backends
 from gateway.telemetry import names
+from gateway.telemetry.gauges import watch_parts
 from gateway.telemetry.metrics import FAMILIES, Metrics
 from gateway.telemetry.names import OUTCOMES, Outcome
 from gateway.telemetry.snapshots import Snapshots
@@ -168,6 +173,35 @@ def test_workers_are_summed_and_the_dead_keep_their_counters(tmp_path: Path) -> 
     # The one worker that saw the target unhealthy has ended; its view no longer counts.
     assert parsed[names.TARGET_HEALTHY].value(names.TARGET_HEALTHY, provider="groq", target="groq/llama") == 1
     assert len(parsed[names.BUILD_INFO].samples) == 1
+
+
+def test_a_directory_that_has_gone_costs_nobody_anything(tmp_path: Path) -> None:
+    metrics = Metrics(["chat"], snapshots=Snapshots(tmp_path / "gone"))
+    metrics.publish(last=True)
+
+    assert scrape(metrics)[names.BUILD_INFO].samples
+
+
+def test_the_state_of_local_engines_is_read_at_the_scrape() -> None:
+    local = target("local", "small", "local")
+    catalog = Catalog({"small": Model("small", (local, target()))}, {}, {})
+    problems = {"local": "starting"}
+    parts = SimpleNamespace(
+        queues={"local": SimpleNamespace(waiting=3)}, engine_problems=lambda: list(problems.items())
+    )
+    metrics = Metrics(catalog.models)
+    watch_parts(metrics, catalog, cast("Backends", parts))
+
+    def healthy() -> dict[str, float]:
+        samples = scrape(metrics)[names.TARGET_HEALTHY].samples
+        return {dict(labels)["target"]: value for (_, labels), value in samples.items()}
+
+    assert healthy() == {"local/small": 0}
+    problems["local"] = ""
+    assert healthy() == {"local/small": 1}
+    parsed = scrape(metrics)
+    assert parsed[names.QUEUE_DEPTH].value(names.QUEUE_DEPTH, provider="local") == 3
+    assert parsed[names.LOG_LINES_DROPPED].value(names.LOG_LINES_DROPPED) == 0
 
 
 def test_counting_is_cheap() -> None:
