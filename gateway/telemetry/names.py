@@ -82,7 +82,7 @@ class Outcome(StrEnum):
     TIMEOUT = "timeout"
     CONNECT = "connect"
     BROKEN = "broken"  # an answer that broke off or was no answer
-    CANCELLED = "cancelled"  # the client left first
+    CANCELLED = "cancelled"  # the client left first, or the gateway is stopping
     BREAKER_OPEN = "breaker_open"
 
 
@@ -115,6 +115,7 @@ OUTCOMES: Final = {
     FailureKind.NOT_FOUND: Outcome.HTTP_4XX,
     FailureKind.NO_CAPACITY: Outcome.RATE_LIMITED,
     FailureKind.ENGINE_DOWN: Outcome.CONNECT,
+    FailureKind.SHUTTING_DOWN: Outcome.CANCELLED,
     FailureKind.CLIENT_LEFT: Outcome.CANCELLED,
     FailureKind.SHUTTING_DOWN: Outcome.CANCELLED,
 }
