@@ -34,7 +34,7 @@ INFERENCE_LABELS: Final = ("gen_ai_operation_name", "gen_ai_provider_name", "gen
 OTHER: Final = "other"
 """Stands for every label value outside the configuration, and for all series past the ceiling."""
 
-ENDPOINTS: Final = frozenset({"chat/completions", "completions", "embeddings", "models", OTHER})
+ENDPOINTS: Final = frozenset({*(operation.value for operation in Operation), OTHER})
 
 INFERENCE_BUCKETS: Final = tuple(0.01 * 2**power for power in range(14))
 REQUEST_BUCKETS: Final = (

@@ -55,13 +55,13 @@ async def test_without_metrics_there_is_no_metrics_route(services: Services) -> 
 
 
 async def test_metrics_are_prometheus_text(client: httpx2.AsyncClient, services: Services) -> None:
-    services.metrics.request_done("chat/completions", "chat", 200, None, False, 0.1, 0.001)
+    services.metrics.request_done("chat_completions", "chat", 200, None, False, 0.1, 0.001)
 
     answer = await client.get("/metrics", headers={"authorization": ""})
 
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert (
-        'gateway_requests_total{endpoint="chat/completions",model="chat",status="200",error_code=""} 1' in answer.text
+        'gateway_requests_total{endpoint="chat_completions",model="chat",status="200",error_code=""} 1' in answer.text
     )
 
 

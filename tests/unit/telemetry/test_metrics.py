@@ -39,13 +39,13 @@ def test_every_name_has_a_family_and_they_are_announced_before_anything_happened
 
 def test_a_request_is_counted_with_its_status_code_and_times() -> None:
     metrics = Metrics(["chat"])
-    metrics.request_done("chat/completions", "chat", 200, None, True, 0.3, 0.0004)
-    metrics.request_done("chat/completions", "chat", 429, "rate_limit_exceeded", True, 0.01, 0.0004)
+    metrics.request_done("chat_completions", "chat", 200, None, True, 0.3, 0.0004)
+    metrics.request_done("chat_completions", "chat", 429, "rate_limit_exceeded", True, 0.01, 0.0004)
 
     parsed = scrape(metrics)
 
     requests = parsed[names.REQUESTS]
-    of_chat = {"endpoint": "chat/completions", "model": "chat"}
+    of_chat = {"endpoint": "chat_completions", "model": "chat"}
     assert requests.value(names.REQUESTS, **of_chat, status="200", error_code="") == 1
     assert requests.value(names.REQUESTS, **of_chat, status="429", error_code="rate_limit_exceeded") == 1
     duration = parsed[names.REQUEST_DURATION]
@@ -58,7 +58,7 @@ def test_names_that_clients_make_up_share_one_series() -> None:
     metrics = Metrics(["chat"])
     for number in range(100):
         metrics.request_done(f"v9/{number}", f"model-{number}", 404, "model_not_found", False, 0.01, 0.01)
-    metrics.request_done("chat/completions", None, 400, "invalid_json", False, 0.01, 0.01)
+    metrics.request_done("chat_completions", None, 400, "invalid_json", False, 0.01, 0.01)
 
     samples = scrape(metrics)[names.REQUESTS].samples
 
@@ -160,7 +160,7 @@ def test_figures_kept_elsewhere_are_read_at_the_scrape() -> None:
 def test_workers_are_summed_and_the_dead_keep_their_counters(tmp_path: Path) -> None:
     workers = [Metrics(["chat"], snapshots=Snapshots(tmp_path)) for _ in range(3)]
     for healthy, worker in zip((1, 0, 1), workers, strict=True):
-        worker.request_done("chat/completions", "chat", 200, None, False, 0.1, 0.001)
+        worker.request_done("chat_completions", "chat", 200, None, False, 0.1, 0.001)
         worker.attempt_started(target())
         worker.watch(names.TARGET_HEALTHY, lambda healthy=healthy: [(("groq", "groq/llama"), healthy)])  # type: ignore[misc]
     workers[0].publish()
@@ -209,7 +209,7 @@ def test_counting_is_cheap() -> None:
     groq, usage = target(), Usage(10, 20)
     began = time.perf_counter()
     for _ in range(20_000):
-        metrics.request_done("chat/completions", "chat", 200, None, True, 0.3, 0.0004)
+        metrics.request_done("chat_completions", "chat", 200, None, True, 0.3, 0.0004)
         metrics.attempt_started(groq)
         metrics.attempt_done(groq, Operation.CHAT, None, 0.3, 0.1, usage, 100)
     # About 3 µs a request on an idle machine; the limit only catches a change of kind.
