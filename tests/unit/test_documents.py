@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from adapters.registry import read_spec
+from gateway.catalog import Catalog
+from gateway.settings import load_settings
 from policies import base
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -37,6 +39,17 @@ def test_paths_named_in_a_document_exist(document: str) -> None:
     made_up.add("gateway/data_plane/rerank.py")
 
     assert [path for path in named - made_up if not list(CHECKOUT.glob(path.rstrip("/")))] == []
+
+
+def test_the_configuration_of_the_readme_is_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(example("README.md", "yaml"))
+
+    catalog = Catalog.build(load_settings(path, environ={"GROQ_API_KEY": "a key"}))
+
+    model = catalog.resolve("gpt-4o-mini")
+    assert model is not None
+    assert [target.provider for target in model.targets] == ["gpu-box", "groq"]
 
 
 def test_the_provider_file_of_the_guide_is_accepted(tmp_path: Path) -> None:
