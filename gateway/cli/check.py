@@ -13,7 +13,7 @@ from rich.text import Text
 from gateway.catalog import Catalog
 from gateway.cli import console
 from gateway.cli.console import ExitCode
-from gateway.config.live import Outcome, Probe, ask_all
+from gateway.cli.live import Outcome, Probe, ask_all
 from gateway.config.problems import ConfigError, Problem
 from gateway.settings import Settings, load_settings
 

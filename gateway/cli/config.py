@@ -23,13 +23,21 @@ def show(
 ) -> None:
     """Print the effective configuration: file, environment and defaults together, secrets masked."""
     settings = load_settings(config, environ=os.environ)
-    shown = settings.model_dump(mode="json", exclude_none=True)
+    shown = _without_empty(settings.model_dump(mode="json"))
     if as_json:
         console.print_json(shown)
         return
     for note in settings.notes:
         console.note(note)
     typer.echo(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=120), nl=False)
+
+
+def _without_empty(value: Any) -> Any:
+    """*value* without what is not set, at any depth."""
+    if isinstance(value, dict):
+        kept = {key: _without_empty(inner) for key, inner in value.items()}
+        return {key: inner for key, inner in kept.items() if inner not in (None, "", {}, [])}
+    return [_without_empty(inner) for inner in value] if isinstance(value, list) else value
 
 
 @app.command()

@@ -36,6 +36,12 @@ def size_bytes(value: Any) -> int:
     return int(float(match[1]) * _BYTES[match[2]])
 
 
+def size_text(value: int) -> str:
+    """20971520 as `"20MiB"`: the largest unit that leaves a whole number."""
+    unit = next(unit for unit in ("GiB", "MiB", "KiB", "B") if value % _BYTES[unit] == 0)
+    return f"{value // _BYTES[unit]}{unit}"
+
+
 def _is_number(value: Any) -> bool:
     return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, str) and value.isdigit())
 
@@ -53,6 +59,7 @@ Bytes = Annotated[
     int,
     BeforeValidator(size_bytes),
     Field(gt=0),
+    PlainSerializer(size_text, return_type=str, when_used="json"),
     WithJsonSchema({"type": ["string", "integer"], "examples": ["20MiB"]}),
 ]
 """A size; bytes once read."""

@@ -1,0 +1,140 @@
+"""Provider files that are wrong are refused with file and line; overrides change one entry and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from adapters.registry import SpecError, load_spec, read_spec
+from adapters.spec import FROM_CONFIG, Patch, Support
+
+GOOD = """\
+schema: 1
+id: acme
+name: Acme
+kind: hosted
+as_of: 2026-11-30
+transport:
+  base_url: https://api.acme.example/v1
+  auth: {header: Authorization, scheme: Bearer, env: ACME_API_KEY}
+  unknown_body_fields: {support: rejected, status: 400}
+endpoints:
+  chat_completions: {path: /chat/completions, support: native}
+params:
+  max_completion_tokens: {support: renamed, to: max_tokens, src: [docs]}
+  n: {support: limited, max: 1, patch: fan_out, src: [transport]}
+sources: {docs: chat completions reference}
+"""
+
+
+def _read(tmp_path: Path, text: str, name: str = "acme") -> object:
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_spec(path)
+
+
+def test_a_right_file_is_read(tmp_path: Path) -> None:
+    spec = read_spec(_written(tmp_path, GOOD))
+
+    assert spec.params["max_completion_tokens"].to == "max_tokens"
+    assert spec.params["n"].patch is Patch.FAN_OUT
+    assert spec.transport.auth.header_value("k") == "Bearer k"
+
+
+def _written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "acme.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("kind: hosted", "knd: hosted", "acme.yaml:4:1  knd\n  'knd' is not a known key here. Did you mean 'kind'?"),
+        ("fan_out", "fan_oot", "acme.yaml:14:40  params.n.patch\n  'fan_oot' is not allowed here. Did you mean 'fan_out'?"),
+        ("  n: {", "  nn: {", "acme.yaml:14:3  params.nn\n  'nn' is not a parameter. Did you mean 'n'?"),
+        ("support: limited", "support: limitd", "acme.yaml:14:16  params.n.support\n  'limitd' is not allowed here."),
+        (", src: [transport]", "", "acme.yaml:14:6  params.n\n  'src' is missing"),
+        ("src: [transport]", "src: [doc]", "acme.yaml:14:55  params.n.src[0]\n  'doc' is not in 'sources'. Did you mean 'docs'?"),
+        ("renamed, to: max_tokens", "renamed", "acme.yaml:13:26  params.max_completion_tokens\n  'renamed' needs 'to'"),
+        ("max: 1,", "mx: 1,", "acme.yaml:14:25  params.n.mx\n  'mx' is not a known key here."),
+        ("id: acme", "id: other", "acme.yaml:2:5  id\n  the id has to be the file's name, 'acme'"),
+        ("kind: hosted", "inherits: nobody\nkind: hosted", "acme.yaml:4:11  inherits\n  there is no provider file 'nobody.yaml'"),
+        ("as_of: 2026-11-30", "as_of: lately", "acme.yaml:5:8  as_of\n  found 'lately'; "),
+        ("base_url:", "base_uri:", "acme.yaml:7:3  transport.base_uri\n  'base_uri' is not a known key here. Did you mean 'base_url'?"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_is_refused_with_the_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    assert old in GOOD
+    with pytest.raises(SpecError) as caught:
+        _read(tmp_path, GOOD.replace(old, new, 1))
+
+    assert expected in str(caught.value)
+
+
+def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as caught:
+        _read(
+            tmp_path, GOOD.replace("fan_out", "fan").replace("kind: hosted", "kind: rented").replace("[docs]", "[doc]")
+        )
+
+    assert [problem.path for problem in caught.value.problems] == [
+        "params.max_completion_tokens.src[0]",
+        "kind",
+        "params.n.patch",
+    ]
+
+
+def test_an_inheriting_file_takes_params_and_keeps_its_own_name(tmp_path: Path) -> None:
+    _read(tmp_path, GOOD)
+    child = tmp_path / "child.yaml"
+    child.write_text(
+        "schema: 1\nid: child\nname: Child\nkind: engine\nas_of: 2026-11-30\ninherits: acme\n"
+        "params: {n: {support: native, src: [transport]}}\nsources: {own: x}\n",
+        encoding="utf-8",
+    )
+    spec = read_spec(child)
+
+    assert spec.name == "Child"
+    assert spec.params["n"].support is Support.NATIVE
+    assert spec.params["n"].max is None, "an entry is replaced as a whole"
+    assert spec.params["max_completion_tokens"].to == "max_tokens"
+    assert set(spec.sources) == {"docs", "own"}
+
+
+def test_overrides_replace_an_entry_and_leave_the_rest() -> None:
+    spec = load_spec("vllm")
+    changed = spec.with_overrides(
+        {
+            "params": {"max_completion_tokens": {"support": "renamed", "to": "max_tokens"}},
+            "transport": {"keep_alive": False},
+        }
+    )
+
+    assert changed.params["max_completion_tokens"].to == "max_tokens"
+    assert changed.params["max_completion_tokens"].src == (FROM_CONFIG,)
+    assert changed.params["n"] == spec.params["n"]
+    assert not changed.transport.keep_alive
+    assert changed.transport.health == spec.transport.health
+    assert spec.params["max_completion_tokens"].support is Support.NATIVE, "the shared spec never changes"
+
+
+def test_no_overrides_give_the_very_same_object() -> None:
+    spec = load_spec("vllm")
+
+    assert spec.with_overrides({}) is spec
+
+
+def test_overrides_are_as_strict_as_a_file() -> None:
+    with pytest.raises(ValidationError, match="not a parameter"):
+        load_spec("vllm").with_overrides({"params": {"max_tokns": {"support": "native"}}})
+
+
+@pytest.mark.parametrize("name", ["groq", "local"])
+def test_overriding_a_spec_with_its_own_facts_changes_nothing(name: str) -> None:
+    spec = load_spec(name)
+    same = spec.with_overrides({"messages": spec.messages.model_dump(exclude_unset=True)})
+
+    assert same == spec
