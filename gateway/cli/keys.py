@@ -1,0 +1,182 @@
+"""`gateway keys`: make, list, show and revoke the keys that clients present."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+import time
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli.check import ConfigFile
+from gateway.cli.console import ExitCode, fail, note, out, print_json
+from gateway.cli.store import with_keys
+from gateway.config.units import seconds
+from gateway.storage.keys import KeyRecord, KeyStore
+
+app = typer.Typer(no_args_is_help=True, help="Create, list, show and revoke API keys.")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+KeyName = Annotated[str, typer.Argument(metavar="KEY", help="An id, or the start of one or of the key itself.")]
+
+_PAGE = 500
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Option("--name", help="What it is for; shown in lists.")] = "",
+    models: Annotated[
+        str | None, typer.Option("--models", help="Models it may use, as a,b with * and ?; all when left out.")
+    ] = None,
+    expires: Annotated[str | None, typer.Option("--expires", help="Lifetime, such as 12h or 90d.")] = None,
+    secret_stdin: Annotated[
+        bool, typer.Option("--secret-stdin", help="Import an existing key, read from standard input.")
+    ] = False,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key and print it. It cannot be shown again: only a digest is stored."""
+    patterns = None if models is None else [part.strip() for part in models.split(",")]
+    lifetime = None if expires is None else _lifetime(expires)
+    given = _read_secret() if secret_stdin else None
+
+    async def work(store: KeyStore) -> tuple[KeyRecord, str]:
+        key, secret = await store.create(name or _default_name(), models=patterns, expires_in=lifetime, secret=given)
+        return await store.get(key.id), secret
+
+    record, secret = with_keys(config, work)
+    if as_json:
+        print_json({**_fields(record), "secret": secret})
+        return
+    note(f"{record.key.id} ({record.key.name}) made; the key is shown only now:")
+    # Alone on standard output, so that KEY=$(gateway keys create) works.
+    sys.stdout.write(secret + "\n")
+
+
+@app.command("list")
+def list_keys(config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """Show all keys, newest first."""
+
+    async def work(store: KeyStore) -> list[KeyRecord]:
+        records: list[KeyRecord] = []
+        while page := await store.page(limit=_PAGE, after=records[-1].key.id if records else None):
+            records += page
+        return records
+
+    records = with_keys(config, work)
+    if as_json:
+        print_json([_fields(record) for record in records])
+        return
+    if not records:
+        note("no keys yet; `gateway keys create` makes one")
+        return
+    rows = [("ID", "NAME", "KEY", "MODELS", "CREATED (UTC)", "EXPIRES (UTC)", "STATE")]
+    for record in records:
+        key = record.key
+        times = (_shown_time(record.created_at), _shown_time(key.expires_at) or "never")
+        rows.append((key.id, key.name, f"{key.prefix}…", _models(record), *times, _state(record)))
+    # By hand, since rich's tables shorten ids to fit a narrow terminal or a pipe.
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        out().print(line.rstrip(), markup=False)
+
+
+@app.command()
+def show(key: KeyName, config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """Show one key."""
+
+    async def work(store: KeyStore) -> KeyRecord:
+        return await store.get(key)
+
+    record = with_keys(config, work)
+    if as_json:
+        print_json(_fields(record))
+        return
+    for label, value in (
+        ("id", record.key.id),
+        ("name", record.key.name),
+        ("key", f"{record.key.prefix}…"),
+        ("models", _models(record)),
+        ("created", f"{_shown_time(record.created_at)} UTC"),
+        ("expires", f"{_shown_time(record.key.expires_at)} UTC" if record.key.expires_at else "never"),
+        ("state", _state(record)),
+    ):
+        out().print(f"{label:8} {value}", markup=False)
+
+
+@app.command()
+def revoke(
+    key: KeyName,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key useless, within 2 seconds in every running gateway. There is no way back."""
+
+    async def find(store: KeyStore) -> KeyRecord:
+        return await store.get(key)
+
+    async def work(store: KeyStore) -> KeyRecord:
+        return await store.revoke(record.key.id)
+
+    record = with_keys(config, find)
+    if not yes:
+        if not sys.stdin.isatty():
+            fail("revoking cannot be undone; say --yes where nobody can be asked", ExitCode.USAGE)
+        typer.confirm(f"Revoke {record.key.id} ({record.key.name}, {record.key.prefix}…)?", abort=True, err=True)
+    record = with_keys(config, work)
+    if as_json:
+        print_json(_fields(record))
+    else:
+        out().print(f"{record.key.id} ({record.key.name}) is revoked", markup=False)
+
+
+def _lifetime(expires: str) -> float:
+    try:
+        return seconds(expires)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--expires") from None
+
+
+def _read_secret() -> str:
+    # On a terminal without echo; the key must not stay on the screen.
+    return getpass.getpass("Key: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
+
+
+def _default_name() -> str:
+    return f"made {datetime.now(UTC):%Y-%m-%d %H:%M}"
+
+
+def _fields(record: KeyRecord) -> dict[str, Any]:
+    key = record.key
+    return {
+        "id": key.id,
+        "name": key.name,
+        "prefix": key.prefix,
+        "models": None if key.models is None else list(key.models),
+        "created_at": _iso_time(record.created_at),
+        "expires_at": _iso_time(key.expires_at),
+        "revoked_at": _iso_time(record.revoked_at),
+        "state": _state(record),
+    }
+
+
+def _models(record: KeyRecord) -> str:
+    return "all" if record.key.models is None else ", ".join(record.key.models) or "none"
+
+
+def _state(record: KeyRecord) -> str:
+    if record.revoked_at is not None:
+        return "revoked"
+    return "live" if record.is_live(time.time()) else "expired"
+
+
+def _iso_time(at: float | None) -> str | None:
+    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _shown_time(at: float | None) -> str:
+    return "" if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"

@@ -1,0 +1,55 @@
+"""What the commands on the database share: reaching it as the configuration says, and ending well when that fails."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from gateway.cli.console import ExitCode, fail
+from gateway.settings import load_settings
+from gateway.storage.database import Database
+from gateway.storage.errors import StorageError, StorageUnavailableError
+from gateway.storage.keys import KeyStore, open_key_store
+from gateway.storage.schema import prepare_schema
+
+_Result = TypeVar("_Result")
+
+
+def with_database(config: Path | None, work: Callable[[Database], Awaitable[_Result]]) -> _Result:
+    """What *work* returns on the connected database, whatever its schema; ends the command when something fails."""
+    url = load_settings(config, environ=os.environ).storage.database_url.get_secret_value()
+
+    async def run() -> _Result:
+        async with _connected(url) as database:
+            return await work(database)
+
+    try:
+        return asyncio.run(run())
+    except StorageUnavailableError as error:
+        fail(error.message, ExitCode.UNREACHABLE)
+    except StorageError as error:
+        fail(error.message)
+
+
+def with_keys(config: Path | None, work: Callable[[KeyStore], Awaitable[_Result]]) -> _Result:
+    """What *work* returns on the stored keys. A SQLite file is made and upgraded on the way, as `serve` does it."""
+
+    async def on_database(database: Database) -> _Result:
+        await prepare_schema(database)
+        return await work(await open_key_store(database))
+
+    return with_database(config, on_database)
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncIterator[Database]:
+    database = Database(url)
+    await database.connect()
+    try:
+        yield database
+    finally:
+        await database.aclose()

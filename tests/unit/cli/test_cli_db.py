@@ -1,0 +1,47 @@
+"""`gateway db` on a real database."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gateway.cli.db import app
+from gateway.storage.tables import HEAD
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith("GATEWAY_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_current_tells_an_old_schema_by_its_exit_code_and_upgrade_mends_it() -> None:
+    run = CliRunner().invoke
+
+    before = run(app, ["current"])
+    assert before.exit_code == 1
+    assert "gateway db upgrade" in before.stderr
+
+    upgraded = run(app, ["upgrade", "--json"])
+    assert upgraded.exit_code == 0
+    assert json.loads(upgraded.stdout) | {"database": ""} == {"database": "", "from": None, "to": HEAD}
+
+    after = run(app, ["current", "--json"])
+    assert after.exit_code == 0
+    assert json.loads(after.stdout)["is_current"] is True
+    assert "already" in run(app, ["upgrade"]).stdout
+
+
+def test_a_file_that_is_no_database_ends_the_command_with_a_sentence(home: Path) -> None:
+    (home / "gateway.db").write_text("no database at all " * 50)
+
+    result = CliRunner().invoke(app, ["upgrade"])
+
+    assert result.exit_code == 1
+    assert "no SQLite database" in result.stderr
