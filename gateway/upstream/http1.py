@@ -66,6 +66,9 @@ class Http1Upstream:
                 else:
                     connection.abort()
                 raise
+            finally:
+                # A future that holds an error holds this frame: without the name there is no cycle to collect.
+                del waiter
 
     def stats(self) -> dict[str, PoolStats]:
         """Connections by origin, for metrics."""

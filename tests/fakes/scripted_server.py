@@ -80,6 +80,7 @@ def chunk(data: bytes) -> bytes:
 
 
 LAST_CHUNK = b"0\r\n\r\n"
+DEFAULT_ANSWER = answer()
 
 
 class ScriptedServer:
@@ -92,7 +93,7 @@ class ScriptedServer:
 
     def __init__(
         self,
-        script: Script | Callable[[RecordedRequest], Script] = (answer(),),
+        script: Script | Callable[[RecordedRequest], Script] = (DEFAULT_ANSWER,),
         *,
         on_connect: Script = (),
         read_body: bool = True,
@@ -125,7 +126,9 @@ class ScriptedServer:
             self.port = self._server.sockets[0].getsockname()[1]
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
         assert self._server is not None
         self._server.close()
         for task in list(self._tasks):
