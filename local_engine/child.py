@@ -40,7 +40,7 @@ def check() -> int:
 
 def main() -> int:
     options = ChildOptions.from_json(sys.stdin.buffer.readline().decode())
-    die_with_parent(options.parent_pid, sys.stdin.buffer, lambda: _remove_socket(options))
+    die_with_parent(options.parent_pid, sys.stdin.fileno(), lambda: _remove_socket(options))
     # A terminal's Ctrl-C goes to the whole group: the parent decides when its engine ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     report = _claim_stdout()

@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from local_engine import probe
@@ -62,7 +63,7 @@ class LocalEngine:
 
     @property
     def name(self) -> str:
-        return self.config.name or self.config.model
+        return self.config.name or Path(self.config.model).name.removesuffix(".gguf")
 
     @property
     def socket_path(self) -> str | None:

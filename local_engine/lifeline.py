@@ -8,12 +8,11 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from typing import BinaryIO
 
 _PR_SET_PDEATHSIG = 1
 
 
-def die_with_parent(parent_pid: int, pipe: BinaryIO, clean_up: Callable[[], None]) -> None:
+def die_with_parent(parent_pid: int, pipe: int, clean_up: Callable[[], None]) -> None:
     """End this process when its parent does, even when that is killed.
 
     Two ways, as neither is enough. A thread waits for the end of *pipe*, whose other end only the parent holds:
@@ -26,7 +25,8 @@ def die_with_parent(parent_pid: int, pipe: BinaryIO, clean_up: Callable[[], None
             os._exit(1)
 
     def wait() -> None:
-        while pipe.read(4096):
+        # Not through a buffered file: its lock, held by this thread, would make the interpreter abort at its end.
+        while os.read(pipe, 4096):
             pass
         clean_up()
         os._exit(1)

@@ -36,18 +36,19 @@ async def is_healthy(address: Address, timeout_seconds: float) -> bool:
 
 async def generate_one_token(address: Address, *, embeddings: bool) -> None:
     """Prove that the engine can do its work, by doing the least of it; `EngineCrashedError` when it cannot."""
-    await _ask(address, "/v1/completions", {"prompt": "Hello", "max_tokens": 1, "cache_prompt": False})
+    await ask(address, "/v1/completions", {"prompt": "Hello", "max_tokens": 1, "cache_prompt": False})
     if embeddings:
-        await _ask(address, "/v1/embeddings", {"input": "Hello"})
+        await ask(address, "/v1/embeddings", {"input": "Hello"})
 
 
 async def time_completion(address: Address, prompt: str, max_tokens: int) -> dict[str, Any]:
     """The answer to a prompt, with the engine's own ``timings``."""
     messages = [{"role": "user", "content": prompt}]
-    return await _ask(address, "/v1/chat/completions", {"messages": messages, "max_tokens": max_tokens})
+    return await ask(address, "/v1/chat/completions", {"messages": messages, "max_tokens": max_tokens})
 
 
-async def _ask(address: Address, path: str, body: dict[str, Any]) -> dict[str, Any]:
+async def ask(address: Address, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a JSON request; `EngineCrashedError` for anything but a 200."""
     try:
         status, answer = await _call(address, "POST", path, json.dumps(body).encode())
     except OSError as error:

@@ -48,4 +48,4 @@ class Engine(Protocol):
 def explain(engine: Engine) -> str:
     """One sentence about an engine that is not ready."""
     reason = f": {engine.last_error}" if engine.last_error else ""
-    return f"the local engine {engine.name!r} is {engine.state.value}{reason}"
+    return f"the local engine {engine.name!r} is not ready ({engine.state.value}){reason}"

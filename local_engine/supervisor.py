@@ -18,7 +18,7 @@ from local_engine.options import ChildExit, ChildOptions
 
 _log = logging.getLogger("local_engine.child")
 _TAIL_LINES = 40
-_STOP_GRACE_SECONDS = 5.0
+_STOP_GRACE_SECONDS = 1.0
 
 # The engine needs no provider keys, so it is given none: of the environment it gets what loaders and runtimes read.
 _PASSED_ON = frozenset({"PATH", "HOME", "USERPROFILE", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP", "LANG", "TZ"})
