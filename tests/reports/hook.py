@@ -7,7 +7,6 @@ a command to start. What this version cannot express is named by `Hook.cannot`, 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sqlite3
 import subprocess
@@ -75,13 +74,11 @@ class Hook(Base):  # type: ignore[misc]
         self.database = self.args.workdir / f"gateway-{self.port}.db"
         config = self.args.workdir / f"gateway-{self.port}.yaml"
         config.write_text(yaml.safe_dump(self._config(key, cases, url, upstream_key), sort_keys=False))
-        names = {case["cid"]: [m["name"] for m in case["setup"].get("models", [])] for case in cases}
         self._create_key(config, "client", self.KEY, None)
         for case in cases:
             for wanted in case["setup"].get("keys", []):
                 models = wanted.get("models")
                 public = None if models is None else [self.public_name(case, m) for m in models]
-                assert models is None or set(models) <= set(names[case["cid"]])
                 self._create_key(config, f"{case['cid']}-{wanted['name']}", self.named_key(case, wanted), public)
         return [*_gateway(), "serve", "-c", str(config), "--port", str(self.port)], _environment()
 
@@ -139,7 +136,7 @@ class Hook(Base):  # type: ignore[misc]
         return made | ({"overrides": overrides} if overrides else {})
 
     def _create_key(self, config: Path, name: str, secret: str, models: list[str] | None) -> None:
-        allowed = [part for model in models or [] for part in ("--models", model)]
+        allowed = [] if models is None else ["--models", ",".join(models)]
         command = [*_gateway(), "keys", "create", "-c", str(config), "--name", name, "--secret-stdin", *allowed]
         ran = subprocess.run(
             command, input=secret, text=True, capture_output=True, env={**os.environ, **_environment()}, check=False
