@@ -97,9 +97,9 @@ async def _run(exchange: AsgiExchange, handler: Handler, receive: Receive, send:
     task.add_done_callback(exchange.handler_ended)
     watcher = loop.create_task(_watch_client(receive, exchange, task))
     try:
-        await exchange.pump(send)
-        # The answer is out, but the handler may still be accounting for it.
-        await asyncio.wait({task})
+        if await exchange.pump(send):
+            # The answer is out, but the handler may still be accounting for it.
+            await asyncio.wait({task})
     finally:
         watcher.cancel()
         if not task.done():
@@ -186,8 +186,8 @@ class AsgiExchange:
         else:
             self.refuse(GatewayError("The gateway failed to answer. Its log says why."))
 
-    async def pump(self, send: Send) -> None:
-        """Send what is queued until the answer has ended, the client has left, or takes nothing for too long."""
+    async def pump(self, send: Send) -> bool:
+        """Send what is queued until the answer ends or the client leaves; False if it takes nothing for too long."""
         while True:
             while self._outbox:
                 message = self._outbox.popleft()
@@ -195,11 +195,11 @@ class AsgiExchange:
                     async with asyncio.timeout(self._limits.write_stall_seconds):
                         await send(message)
                 except TimeoutError:
-                    self.abort()
-                    return
+                    self.leave()
+                    return False
                 self._took(len(message.get("body", b"")))
             if self.ended or self.disconnected:
-                return
+                return True
             self._news.clear()
             await self._news.wait()
 

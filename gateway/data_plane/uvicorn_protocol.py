@@ -69,6 +69,7 @@ class DataPlaneProtocol(HttpToolsProtocol):
         self._in_head = False
         self._in_body: UvicornExchange | None = None
         self._in_cold_body = False
+        self._upgrade_offered = False
         self._head: list[tuple[bytes, bytes]] = []
         self._head_deadline = NEVER
         self._feed_bytes = 0
@@ -162,8 +163,8 @@ class DataPlaneProtocol(HttpToolsProtocol):
         self._fed_bytes += self._feed_bytes
         try:
             self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._upgrade()
+        except httptools.HttpParserUpgrade as upgrade:
+            self._upgrade(data[upgrade.args[0] :])
             return
         except httptools.HttpParserCallbackError as error:
             if not isinstance(error.__context__, httptools.HttpParserInvalidURLError):
@@ -190,6 +191,9 @@ class DataPlaneProtocol(HttpToolsProtocol):
         self._in_head = False
         self._head_deadline = NEVER
         parser, head = self.parser, self._head
+        if parser.should_upgrade() and parser.get_method() != b"CONNECT" and not self._offers_websocket():
+            self._upgrade_offered = True
+            return
         version = parser.get_http_version()
         error = check_head(head, self._limits, http_version=version)
         # What was read since the last message ended, or just now, bounds the head's size from above.
@@ -210,8 +214,7 @@ class DataPlaneProtocol(HttpToolsProtocol):
             return
         exchange = UvicornExchange(self, handler, method.decode("ascii"), path, head, self.loop.time())
         exchange.http_1_0 = version == "1.0"
-        # An offer to change the protocol is declined by answering in the old one; what follows could be in either.
-        exchange.keep_alive = not exchange.http_1_0 and parser.should_keep_alive() and not parser.should_upgrade()
+        exchange.keep_alive = not exchange.http_1_0 and parser.should_keep_alive()
         self._in_body = exchange
         self._enqueue(exchange)
 
@@ -233,14 +236,14 @@ class DataPlaneProtocol(HttpToolsProtocol):
             exchange.body = bytearray(exchange.body) + body
 
     def on_message_complete(self) -> None:
-        if self._deaf:
+        if self._deaf or self._upgrade_offered:
             return
         self._fed_bytes = 0
         exchange = self._in_body
         if exchange is None:
             self._in_cold_body = False
             super().on_message_complete()
-            self._deaf = not self.parser.should_keep_alive() and not self.parser.should_upgrade()
+            self._deaf = not self.parser.should_keep_alive()
             return
         self._in_body = None
         exchange.complete = True
@@ -259,6 +262,11 @@ class DataPlaneProtocol(HttpToolsProtocol):
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
         self._watch_input()
+
+    def _offers_websocket(self) -> bool:
+        return self._should_upgrade_to_ws() and any(
+            name == b"upgrade" and value.lower() == b"websocket" for name, value in self._head
+        )
 
     def _decoded_path(self) -> str:
         # What the parser let through is a valid target: a path, a full URL, or for OPTIONS a lone asterisk.
@@ -283,15 +291,23 @@ class DataPlaneProtocol(HttpToolsProtocol):
             # uvicorn stops to read here, and would not notice when the client leaves.
             self.flow.resume_reading()
 
-    def _upgrade(self) -> None:
-        if self._in_body is None and self.scope is not None and self._should_upgrade():
+    def _upgrade(self, rest: bytes) -> None:
+        """The parser has stopped behind a head that offers another protocol."""
+        if self._upgrade_offered:
+            # Some clients (Java's own, for one) offer HTTP/2 with each POST. The parser takes no body after an offer,
+            # so the request is read once more as if there had been none.
+            self._upgrade_offered = False
+            lines = [b"%b %b HTTP/1.1" % (self.parser.get_method(), self.url)]
+            lines += [b"%b: %b" % (name, value) for name, value in self._head if name != b"upgrade"]
+            self.parser = _new_parser(self)
+            self._fed_bytes = 0
+            self.data_received(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
+        elif self._should_upgrade():
             self._deadlines.discard(self._input_watch)
             self.handle_websocket_upgrade()
-            return
-        # Declined by answering in HTTP. The parser has dropped what came after, so the connection ends here.
-        if self.cycle is not None:
-            self.cycle.keep_alive = False
-        self._deaf = True
+        else:
+            self._deaf = True
+            self._watch_input()
 
     # Order of answers
 
@@ -415,6 +431,13 @@ class DataPlaneProtocol(HttpToolsProtocol):
         self._lingered_bytes += len(data)
         if self._lingering and self._lingered_bytes > self._limits.linger_bytes:
             self.transport.close()
+
+
+def _new_parser(protocol: DataPlaneProtocol) -> httptools.HttpRequestParser:
+    parser = httptools.HttpRequestParser(protocol)
+    # What follows a request to close is then read as a message, and dropped, instead of being an error.
+    parser.set_dangerous_leniencies(lenient_data_after_close=True)
+    return parser
 
 
 class _Rendered:
