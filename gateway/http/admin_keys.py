@@ -92,9 +92,12 @@ def router(services: Services) -> APIRouter:
     @routes.get("/{key_id}")
     async def show_key(key_id: str) -> KeyOut:
         try:
-            return KeyOut(**_fields(await store.get(key_id)))
+            record = await store.get(key_id)
         except KeyNotFoundError as error:
             raise _as_answer(error) from None
+        if record.key.id != key_id:
+            raise NotFoundError("A key is asked for by its whole id here.", code="key_not_found")
+        return KeyOut(**_fields(record))
 
     @routes.delete("/{key_id}")
     async def revoke_key(key_id: str) -> KeyOut:

