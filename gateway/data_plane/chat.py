@@ -20,7 +20,6 @@ from gateway.data_plane.parameters import (
     Check,
     check_parameters,
     integer,
-    is_set,
 )
 from gateway.errors import InvalidRequestError, MissingParameterError
 
@@ -54,14 +53,15 @@ _decode_messages = msgspec.json.Decoder(list[_Message]).decode
 
 def _read(call: Call) -> None:
     body = call.body
-    if not is_set(body, "messages"):
+    messages = body.get("messages")
+    if messages is None or bytes(messages) == b"null":
         raise MissingParameterError("messages")
     check_parameters(body, _CHECKS)
     try:
-        messages = _decode_messages(body["messages"])
+        decoded = _decode_messages(messages)
     except msgspec.ValidationError as error:
         raise InvalidRequestError(f"'messages' is not a list of messages: {error}.", param="messages") from None
-    if not messages:
+    if not decoded:
         raise InvalidRequestError("'messages' is empty; at least one message is needed.", param="messages")
     read_stream_options(call)
     call.output_limit = read_count(body, "max_completion_tokens", "max_tokens")

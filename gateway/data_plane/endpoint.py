@@ -54,7 +54,7 @@ def read_stream_options(call: Call) -> None:
 def read_count(body: Body, *names: str) -> int | None:
     """The first of *names* that is set; they were checked to be whole numbers."""
     for name in names:
-        if is_set(body, name):
-            value = msgspec.json.decode(body[name])
-            return value if isinstance(value, int) else None
+        raw = body.get(name)
+        if raw is not None and (value := msgspec.json.decode(raw)) is not None:
+            return int(value)
     return None

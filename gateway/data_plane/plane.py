@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from gateway.data_plane.body import parse_body
@@ -34,7 +35,9 @@ class DataPlane:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._routes: dict[tuple[bytes, str], Handler] = {
-            (b"POST", prefix + endpoint.path): self._handler(endpoint) for endpoint in ENDPOINTS for prefix in PREFIXES
+            (b"POST", prefix + endpoint.path): partial(self._handle, endpoint)
+            for endpoint in ENDPOINTS
+            for prefix in PREFIXES
         }
 
     @property
@@ -50,13 +53,7 @@ class DataPlane:
         for call in list(self._services.in_flight):
             call.end()
 
-    def _handler(self, endpoint: Endpoint) -> Handler:
-        async def handle(exchange: Exchange) -> None:
-            await self._handle(exchange, endpoint)
-
-        return handle
-
-    async def _handle(self, exchange: Exchange, endpoint: Endpoint) -> None:
+    async def _handle(self, endpoint: Endpoint, exchange: Exchange) -> None:
         services = self._services
         call = Call(exchange, endpoint.operation, services.clock(), time.time())
         try:

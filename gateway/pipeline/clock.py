@@ -16,25 +16,14 @@ _SAYS = {
 }
 
 
-class AttemptClock:
+class AttemptClock(Watch):
     """First content, gap between contents, and the whole request; none of them is a socket's read timeout.
 
     While the attempt waits in a coroutine, running out of time cancels its task, and `expired` tells why; once a
-    stream is being relayed, *on_expire* is called instead. Everything stops while we wait for our own client.
+    stream is being relayed, `on_expire` is set to end that instead. Everything stops while we wait for our own client.
     """
 
-    __slots__ = (
-        "_deadlines",
-        "_left",
-        "_now",
-        "_paused_at",
-        "_task",
-        "_total",
-        "_watch",
-        "expired",
-        "kind",
-        "on_expire",
-    )
+    __slots__ = ("_deadlines", "_left", "_now", "_paused_at", "_task", "_total", "expired", "kind")
 
     def __init__(self, deadlines: Deadlines, now: Callable[[], float], first_content: float, total: float) -> None:
         """*first_content* and *total* are points in time on the clock *now*."""
@@ -44,29 +33,31 @@ class AttemptClock:
         self._task = asyncio.current_task()
         self._paused_at = 0.0
         self._left = 0.0
-        self.kind = FailureKind.FIRST_CONTENT_TIMEOUT if first_content < total else FailureKind.TOTAL_TIMEOUT
         self.expired = False
-        self.on_expire: Callable[[FailureKind], None] | None = None
-        self._watch = Watch(min(first_content, total), self._expire)
-        deadlines.add(self._watch)
+        if first_content < total:
+            self.deadline, self.kind = first_content, FailureKind.FIRST_CONTENT_TIMEOUT
+        else:
+            self.deadline, self.kind = total, FailureKind.TOTAL_TIMEOUT
+        self.on_expire = self._cancel
+        deadlines.add(self)
 
     def content_came(self, now: float, stall_seconds: float) -> None:
         """A content event arrived: from now on the gap to the next one counts."""
         stalled_at = now + stall_seconds
         if stalled_at < self._total:
-            self._watch.deadline, self.kind = stalled_at, FailureKind.STALLED
+            self.deadline, self.kind = stalled_at, FailureKind.STALLED
         else:
-            self._watch.deadline, self.kind = self._total, FailureKind.TOTAL_TIMEOUT
+            self.deadline, self.kind = self._total, FailureKind.TOTAL_TIMEOUT
 
     def client_waits(self, paused: bool) -> None:
         """Stop the clocks while the client does not read, and give it the time back afterwards."""
         if paused and not self._paused_at:
             self._paused_at = self._now()
-            self._watch.deadline, self._left = NEVER, self._watch.deadline - self._paused_at
+            self.deadline, self._left = NEVER, self.deadline - self._paused_at
         elif not paused and self._paused_at:
             now = self._now()
             self._total += now - self._paused_at
-            self._watch.deadline = now + self._left
+            self.deadline = now + self._left
             self._paused_at = 0.0
 
     def error(self, provider: str) -> ProviderError:
@@ -75,11 +66,9 @@ class AttemptClock:
 
     def stop(self) -> None:
         """Stop watching; may be called again."""
-        self._deadlines.discard(self._watch)
+        self._deadlines.discard(self)
 
-    def _expire(self) -> None:
+    def _cancel(self) -> None:
         self.expired = True
-        if self.on_expire is not None:
-            self.on_expire(self.kind)
-        elif self._task is not None:
+        if self._task is not None:
             self._task.cancel()

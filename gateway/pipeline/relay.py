@@ -179,7 +179,7 @@ class StreamRelay:
         self._out.end()
         # The answer is whole; only the end of the body is awaited, so that the connection can be used again.
         self._clock.content_came(self._now(), _LINGER_SECONDS)
-        self._clock.on_expire = lambda kind: self._resolve()
+        self._clock.on_expire = self._resolve
 
     def _fail(self, error: ProviderError) -> None:
         if error.kind is FailureKind.INTERRUPTED and not self.committed:
@@ -194,7 +194,7 @@ class StreamRelay:
         if not self.done.done():
             self.done.set_result(None)
 
-    def _expire(self, kind: FailureKind) -> None:
+    def _expire(self) -> None:
         self.stop(self._clock.error(self._attempt.target.provider))
 
     def _flow(self, paused: bool) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from adapters.types import Usage
 from gateway.pipeline.call import Attempt, Call
 from gateway.services import Services
 from gateway.storage.requests import AttemptRow, RequestRow
@@ -25,20 +28,7 @@ def settle(call: Call, services: Services, now: float) -> None:
 def _row(call: Call, model: str, total: float, waited: float) -> RequestRow:
     last = call.last_attempt
     key = call.key
-    prompt = completion = cached = reasoning = 0
-    cost: int | None = None
-    estimated = False
-    for attempt in call.attempts:
-        usage = attempt.hold.usage
-        if usage is None:
-            continue
-        prompt += usage.prompt_tokens
-        completion += usage.completion_tokens
-        cached += usage.cached_tokens
-        reasoning += usage.reasoning_tokens
-        estimated = estimated or usage.estimated
-        if attempt.hold.cost_nusd is not None:
-            cost = (cost or 0) + attempt.hold.cost_nusd
+    usage, cost = _sum(call.attempts)
     return RequestRow(
         call.request_id,
         int(call.started_wall * 1000),
@@ -53,11 +43,11 @@ def _row(call: Call, model: str, total: float, waited: float) -> RequestRow:
         call.status,
         call.error_code or None,
         call.stream,
-        prompt,
-        completion,
-        cached,
-        reasoning,
-        estimated,
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        usage.cached_tokens,
+        usage.reasoning_tokens,
+        usage.estimated,
         cost,
         (last.first_content - call.started) * 1000 if last and last.first_content else None,
         total * 1000,
@@ -67,6 +57,22 @@ def _row(call: Call, model: str, total: float, waited: float) -> RequestRow:
         [_attempt_row(call, attempt) for attempt in call.attempts],
         None,
     )
+
+
+def _sum(attempts: Sequence[Attempt]) -> tuple[Usage, int | None]:
+    """What all attempts together consumed, and what is owed for it as far as prices are known."""
+    if len(attempts) == 1 and attempts[0].hold.usage is not None:
+        return attempts[0].hold.usage, attempts[0].hold.cost_nusd
+    usages = [attempt.hold.usage for attempt in attempts if attempt.hold.usage is not None]
+    costs = [attempt.hold.cost_nusd for attempt in attempts if attempt.hold.cost_nusd is not None]
+    usage = Usage(
+        sum(usage.prompt_tokens for usage in usages),
+        sum(usage.completion_tokens for usage in usages),
+        sum(usage.cached_tokens for usage in usages),
+        sum(usage.reasoning_tokens for usage in usages),
+        any(usage.estimated for usage in usages),
+    )
+    return usage, sum(costs) if costs else None
 
 
 def _attempt_row(call: Call, attempt: Attempt) -> AttemptRow:

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 from adapters.errors import ProviderError
 from adapters.types import FailureKind
-from gateway.upstream.base import BodySink, Origin, RequestHead, Upstream, UpstreamResponse
+from gateway.upstream.base import BodySink, Origin, RequestHead, Sending, Upstream, UpstreamResponse
 from gateway.upstream.fair_queue import FairQueue, QueueFullError
 from local_engine.errors import EngineDownError
 from local_engine.state import DOWN, Engine, explain
@@ -49,7 +49,9 @@ class LocalUpstream:
     def free_slots(self) -> int:
         return self._queue.free
 
-    async def send(self, head: RequestHead, body: bytes, extra_headers: bytes = b"") -> UpstreamResponse:
+    async def send(
+        self, head: RequestHead, body: bytes, extra_headers: bytes = b"", sending: Sending | None = None
+    ) -> UpstreamResponse:
         if self._engine.state in DOWN:
             raise _engine_down(explain(self._engine))
         try:
@@ -61,7 +63,7 @@ class LocalUpstream:
             await self._engine.wait_ready(_READY_TIMEOUT_SECONDS)
             for name, value in self._engine.address.headers:
                 extra_headers += f"{name}: {value}\r\n".encode()
-            response = await self._inner.send(head, body, extra_headers)
+            response = await self._inner.send(head, body, extra_headers, sending)
         except BaseException as error:
             self._queue.give_back()
             if isinstance(error, EngineDownError):
