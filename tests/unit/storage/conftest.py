@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import shutil
 import tempfile
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -11,7 +13,9 @@ from typing import Any
 
 import asyncpg
 import pytest
+from sqlalchemy import delete, update
 
+from gateway.storage import tables
 from gateway.storage.database import Database
 from gateway.storage.keys import KeyStore, open_key_store
 from gateway.storage.schema import prepare_schema
@@ -48,34 +52,62 @@ def postgres(make_postgres: Callable[[], Any]) -> Any:
     return make_postgres()
 
 
-@pytest.fixture
-async def postgres_url(postgres: Any) -> str:
-    """The address of a new, empty database."""
-    name = f"test_{next(_numbers)}"
-    connection = await asyncpg.connect(postgres.get_uri())
-    await connection.execute(f"CREATE DATABASE {name}")
-    await connection.close()
-    url: str = postgres.get_uri(database=name)
-    return url
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An empty database, once of each kind; companion files land in a directory of the test."""
+def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The kind of database; companion files land in a directory of the test."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GATEWAY_KEY_PEPPER", raising=False)
-    if request.param == "sqlite":
-        return f"sqlite+aiosqlite:///{tmp_path}/gateway.db"
-    url: str = request.getfixturevalue("postgres_url")
+    return str(request.param)
+
+
+@pytest.fixture
+async def empty_url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a database without tables."""
+    if kind == "sqlite":
+        return f"sqlite:///{tmp_path}/gateway.db"
+    server = request.getfixturevalue("postgres")
+    name = f"empty_{next(_numbers)}"
+    connection = await asyncpg.connect(server.get_uri())
+    await connection.execute(f"CREATE DATABASE {name}")
+    await connection.close()
+    return str(server.get_uri(database=name))
+
+
+@pytest.fixture(scope="session")
+def prepared_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with the current schema, to be copied: faster than migrating for each test."""
+    path = tmp_path_factory.mktemp("prepared") / "gateway.db"
+    asyncio.run(_prepare(f"sqlite:///{path}"))
+    return path
+
+
+@pytest.fixture(scope="session")
+def prepared_postgres(postgres: Any) -> str:
+    """A database with the current schema, to be emptied by whoever uses it."""
+    postgres.psql("CREATE DATABASE prepared")
+    url = str(postgres.get_uri(database="prepared"))
+    asyncio.run(_prepare(url))
     return url
+
+
+@pytest.fixture
+def database_url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a database with empty tables."""
+    if kind == "sqlite":
+        shutil.copy(request.getfixturevalue("prepared_sqlite"), tmp_path / "gateway.db")
+        return f"sqlite:///{tmp_path}/gateway.db"
+    return str(request.getfixturevalue("prepared_postgres"))
 
 
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
-    """A connected database with the current schema."""
+    """A connected database with empty tables."""
     database = Database(database_url)
     await database.connect()
-    await prepare_schema(database, migrate=True)
+    async with database.begin() as connection:
+        for table in (tables.settings, tables.api_keys, tables.requests):
+            await connection.execute(delete(table))
+        await connection.execute(update(tables.counters).values(value=0))
     yield database
     await database.aclose()
 
@@ -83,3 +115,10 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 @pytest.fixture
 async def store(database: Database) -> KeyStore:
     return await open_key_store(database)
+
+
+async def _prepare(url: str) -> None:
+    database = Database(url)
+    await database.connect()
+    await prepare_schema(database, migrate=True)
+    await database.aclose()

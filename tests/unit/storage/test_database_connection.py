@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -131,13 +130,12 @@ async def test_a_missing_postgresql_database_is_named(postgres: Any) -> None:
         await Database(postgres.get_uri(database="nowhere")).connect()
 
 
-async def test_a_wrong_password_is_said_to_be_wrong_and_not_repeated(make_postgres: Callable[[], Any]) -> None:
-    server = make_postgres()
-    uri = server.get_uri()
+async def test_a_wrong_password_is_said_to_be_wrong_and_not_repeated(postgres: Any) -> None:
+    uri = postgres.get_uri()
     connection = await asyncpg.connect(uri)
     await connection.execute("CREATE ROLE guarded LOGIN PASSWORD 'right-password'")
     hba = Path(await connection.fetchval("SHOW hba_file"))
-    hba.write_text("local all guarded scram-sha-256\nlocal all all trust\n")
+    hba.write_text("local all guarded scram-sha-256\n" + hba.read_text())
     await connection.execute("SELECT pg_reload_conf()")
     await connection.close()
 

@@ -18,8 +18,8 @@ from gateway.storage.tables import HEAD, metadata
 
 
 @pytest.fixture
-async def empty(database_url: str) -> Any:
-    database = Database(database_url)
+async def empty(empty_url: str) -> Any:
+    database = Database(empty_url)
     await database.connect()
     yield database
     await database.aclose()

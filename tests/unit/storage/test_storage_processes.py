@@ -63,12 +63,10 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
 
 
-async def test_workers_that_start_together_agree_on_schema_pepper_and_first_key(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_workers_that_start_together_agree_on_schema_pepper_and_first_key(empty_url: str, tmp_path: Path) -> None:
     workers = [
         subprocess.Popen(
-            [sys.executable, "-c", _START, database_url],
+            [sys.executable, "-c", _START, empty_url],
             cwd=tmp_path,
             env=_environment(),
             stdin=subprocess.PIPE,
@@ -86,7 +84,7 @@ async def test_workers_that_start_together_agree_on_schema_pepper_and_first_key(
 
     assert [worker.returncode for worker in workers] == [0] * 4, said
     assert len({out for out, _ in said}) == 1
-    database = Database(database_url)
+    database = Database(empty_url)
     await database.connect()
     store = await open_key_store(database)
     keys, state = await store.page(), await schema_state(database)
@@ -98,10 +96,10 @@ async def test_workers_that_start_together_agree_on_schema_pepper_and_first_key(
 
 
 async def test_a_kill_in_the_middle_of_writing_leaves_a_database_with_everything_that_was_committed(
-    database_url: str, tmp_path: Path
+    empty_url: str, tmp_path: Path
 ) -> None:
     worker = subprocess.Popen(
-        [sys.executable, "-c", _WRITE, database_url],
+        [sys.executable, "-c", _WRITE, empty_url],
         cwd=tmp_path,
         env=_environment(),
         stdout=subprocess.PIPE,
@@ -118,7 +116,7 @@ async def test_a_kill_in_the_middle_of_writing_leaves_a_database_with_everything
     worker.wait(timeout=10)
     worker.stdout.close()
 
-    database = Database(database_url)
+    database = Database(empty_url)
     await database.connect()
     await prepare_schema(database)
     store = await open_key_store(database)
