@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -18,7 +18,8 @@ _SHOWN = 12
 
 def problems_of(error: ValidationError, model: type[BaseModel]) -> list[tuple[Path, bool, str]]:
     """Every error as its path, whether it is about the key itself, and a message."""
-    return [_explain(details, model) for details in error.errors(include_url=False)]
+    found = error.errors(include_url=False)
+    return [_explain(details, model) for details in found if not _only_follows(details, found)]
 
 
 def did_you_mean(word: str, allowed: Iterable[str]) -> str:
@@ -51,7 +52,18 @@ def _explain(details: ErrorDetails, model: type[BaseModel]) -> tuple[Path, bool,
         return path, False, f"{show(found)} is not allowed here.{did_you_mean(str(found), allowed)}{one_of(allowed)}"
     if kind == "value_error":
         return path, False, str(context.get("error") or details["msg"])
-    return path, False, f"found {_shape(found)}; {_expected(kind, context, details['msg'])}"
+    expected = _expected(kind, context, details["msg"])
+    if _is_secret(model, path):
+        return path, False, f"what stands here is not shown; {expected}"
+    return path, False, f"found {_shape(found)}; {expected}"
+
+
+def _only_follows(details: ErrorDetails, found: Sequence[ErrorDetails]) -> bool:
+    """A list is called too short when its entries are wrong, too; the entries' own errors are what helps."""
+    place = details["loc"]
+    return details["type"] == "too_short" and any(
+        len(other["loc"]) > len(place) and other["loc"][: len(place)] == place for other in found
+    )
 
 
 def _expected(kind: str, context: Mapping[str, Any], fallback: str) -> str:
@@ -92,6 +104,13 @@ def _shape(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return "a list" if value else "an empty list"
     return "nothing" if value is None else show(value)
+
+
+def _is_secret(model: type[BaseModel], path: Path) -> bool:
+    annotation: Any = model
+    for part in path:
+        annotation = _step(annotation, part) or annotation
+    return "SecretStr" in str(annotation)
 
 
 def keys_at(model: type[BaseModel], path: Path) -> list[str]:

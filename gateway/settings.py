@@ -114,9 +114,9 @@ class _Loading:
                 path: located_yaml.Path = tuple(dotted.split("."))
                 self._origins[path] = f"--{dotted.rpartition('.')[2].replace('_', '-')}"
                 _lay_over(self._tree, _nested(path, value))
+        providers, models = _names(self._tree, "providers"), _names(self._tree, "models")
         self._add(take_out_unbuilt(self._tree))
         self._add(take_out_disabled(self._tree, self.notes, self._kept))
-        providers, models = _names(self._tree, "providers"), _names(self._tree, "models")
         settings = self._validate()
         if settings is not None:
             self._add(check(settings, providers, models))

@@ -99,6 +99,9 @@ def _address(path: Path, provider: ProviderSettings, spec: ProviderSpec) -> Iter
 
 
 def _bad_url(url: str) -> str | None:
+    if "@" in url:
+        # Before anything else, since every other message quotes the URL.
+        return "a URL must not hold a user or a password; use 'api_key' or 'headers'"
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -106,8 +109,6 @@ def _bad_url(url: str) -> str | None:
         return f"'{url}' is not a URL"
     if parts.scheme not in ("http", "https") or not host:
         return f"'{url}' is not an http or https URL"
-    if parts.username or parts.password:
-        return "a URL must not hold a password; use 'api_key' or 'headers'"
     if parts.query or parts.fragment:
         return f"'{url}' must not have a query or a fragment"
     return None

@@ -11,11 +11,13 @@ from pydantic_settings.exceptions import SettingsError
 from adapters.located_yaml import Path, Problem
 from adapters.validation import did_you_mean
 from gateway.__about__ import ENV_PREFIX
+from gateway.config import unbuilt
 from gateway.config.schema import NOT_IN_FILE, Settings
 
 SHORT_NAMES: Mapping[str, Path] = {
     f"{ENV_PREFIX}ADMIN_KEY": ("auth", "admin_key"),
     f"{ENV_PREFIX}DATABASE_URL": ("storage", "database_url"),
+    f"{ENV_PREFIX}REDIS_URL": ("storage", "redis_url"),
     f"{ENV_PREFIX}LOG_LEVEL": ("telemetry", "log_level"),
 }
 """Variables that need no `__`. The long name wins when both are set."""
@@ -41,6 +43,7 @@ def from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[P
     problems: list[Problem] = []
     origins: dict[Path, str] = {}
     accepted: dict[str, str] = {}
+    later: dict[str, str] = {}
     sections = [name for name in Settings.model_fields if name not in NOT_IN_FILE]
     for short, path in SHORT_NAMES.items():
         if ours.get(short):
@@ -52,6 +55,9 @@ def from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[P
         if path[0] in sections:
             accepted[name] = value
             origins[path] = name
+        elif path[0] in unbuilt.SECTIONS:
+            later[path[0]] = value
+            origins[path[:1]] = name
         elif len(path) > 1:
             near = did_you_mean(str(path[0]), sections).replace("'", "")
             problems.append(Problem(name, 0, 0, "", f"'{path[0]}' is not a section of the configuration.{near}"))
@@ -59,13 +65,13 @@ def from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[P
         tree: dict[str, Any] = _Source(accepted)()
     except SettingsError:
         # The library's message may quote the value; which variable it was is found by trying them one at a time.
-        tree = {}
+        tree, origins = {}, {}
         problems += [
             Problem(name, 0, 0, "", "a mapping or a list is expected here, written as JSON")
             for name, value in accepted.items()
             if not _readable(name, value)
         ]
-    return tree, origins, problems
+    return tree | later, origins, problems
 
 
 def _readable(name: str, value: str) -> bool:

@@ -55,6 +55,9 @@ _REFUSED_VALUES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("auth", "mode"): ("oidc",),
     ("models", _ANY, "route", "strategy"): ("weighted", "cheapest", "fastest", "least_busy"),
 }
+SECTIONS = tuple(pattern[0] for pattern, _ in _REFUSED if len(pattern) == 1)
+"""Whole sections that are not built."""
+
 MESSAGE = "is not built yet in this version; remove it"
 
 

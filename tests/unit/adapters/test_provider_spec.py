@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from adapters.registry import SpecError, load_spec, read_spec
-from adapters.spec import FROM_CONFIG, Patch, Support
+from adapters.spec import FROM_CONFIG, Patch, ProviderSpec, Support
 
 GOOD = """\
 schema: 1
@@ -29,49 +29,45 @@ sources: {docs: chat completions reference}
 """
 
 
-def _read(tmp_path: Path, text: str, name: str = "acme") -> object:
-    path = tmp_path / f"{name}.yaml"
+def _read(tmp_path: Path, text: str) -> ProviderSpec:
+    path = tmp_path / "acme.yaml"
     path.write_text(text, encoding="utf-8")
     return read_spec(path)
 
 
 def test_a_right_file_is_read(tmp_path: Path) -> None:
-    spec = read_spec(_written(tmp_path, GOOD))
+    spec = _read(tmp_path, GOOD)
 
     assert spec.params["max_completion_tokens"].to == "max_tokens"
     assert spec.params["n"].patch is Patch.FAN_OUT
     assert spec.transport.auth.header_value("k") == "Bearer k"
 
 
-def _written(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "acme.yaml"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize(
-    ("old", "new", "expected"),
+    ("old", "new", "place", "message"),
     [
-        ("kind: hosted", "knd: hosted", "acme.yaml:4:1  knd\n  'knd' is not a known key here. Did you mean 'kind'?"),
-        ("fan_out", "fan_oot", "acme.yaml:14:40  params.n.patch\n  'fan_oot' is not allowed here. Did you mean 'fan_out'?"),
-        ("  n: {", "  nn: {", "acme.yaml:14:3  params.nn\n  'nn' is not a parameter. Did you mean 'n'?"),
-        ("support: limited", "support: limitd", "acme.yaml:14:16  params.n.support\n  'limitd' is not allowed here."),
-        (", src: [transport]", "", "acme.yaml:14:6  params.n\n  'src' is missing"),
-        ("src: [transport]", "src: [doc]", "acme.yaml:14:55  params.n.src[0]\n  'doc' is not in 'sources'. Did you mean 'docs'?"),
-        ("renamed, to: max_tokens", "renamed", "acme.yaml:13:26  params.max_completion_tokens\n  'renamed' needs 'to'"),
-        ("max: 1,", "mx: 1,", "acme.yaml:14:25  params.n.mx\n  'mx' is not a known key here."),
-        ("id: acme", "id: other", "acme.yaml:2:5  id\n  the id has to be the file's name, 'acme'"),
-        ("kind: hosted", "inherits: nobody\nkind: hosted", "acme.yaml:4:11  inherits\n  there is no provider file 'nobody.yaml'"),
-        ("as_of: 2026-11-30", "as_of: lately", "acme.yaml:5:8  as_of\n  found 'lately'; "),
-        ("base_url:", "base_uri:", "acme.yaml:7:3  transport.base_uri\n  'base_uri' is not a known key here. Did you mean 'base_url'?"),
+        ("kind: hosted", "knd: hosted", "4:1  knd", "'knd' is not a known key here. Did you mean 'kind'?"),
+        ("fan_out", "fan_oot", "14:40  params.n.patch", "'fan_oot' is not allowed here. Did you mean 'fan_out'?"),
+        ("  n: {", "  nn: {", "14:3  params.nn", "'nn' is not a parameter. Did you mean 'n'?"),
+        ("support: limited", "support: limitd", "14:16  params.n.support", "'limitd' is not allowed here."),
+        (", src: [transport]", "", "14:6  params.n", "'src' is missing"),
+        ("[transport]", "[doc]", "14:55  params.n.src[0]", "'doc' is not in 'sources'. Did you mean 'docs'?"),
+        ("renamed, to: max_tokens", "renamed", "13:26  params.max_completion_tokens", "'renamed' needs 'to'"),
+        ("max: 1,", "mx: 1,", "14:25  params.n.mx", "'mx' is not a known key here."),
+        ("id: acme", "id: other", "2:5  id", "the id has to be the file's name, 'acme'"),
+        ("kind: hosted", "inherits: no\nkind: hosted", "4:11  inherits", "there is no provider file 'no.yaml'"),
+        ("as_of: 2026-11-30", "as_of: lately", "5:8  as_of", "found 'lately'; "),
+        ("base_url:", "base_uri:", "7:3  transport.base_uri", "Did you mean 'base_url'?"),
     ],
-)  # fmt: skip
-def test_a_wrong_file_is_refused_with_the_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
+)
+def test_a_wrong_file_is_refused_with_the_line(tmp_path: Path, old: str, new: str, place: str, message: str) -> None:
     assert old in GOOD
     with pytest.raises(SpecError) as caught:
         _read(tmp_path, GOOD.replace(old, new, 1))
 
-    assert expected in str(caught.value)
+    report = str(caught.value)
+    assert f"acme.yaml:{place}\n" in report
+    assert message in report
 
 
 def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:

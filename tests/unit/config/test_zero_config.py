@@ -1,0 +1,67 @@
+"""Without a file: the local engine, and the providers whose keys are in the environment."""
+
+from __future__ import annotations
+
+from gateway.catalog import Catalog
+from gateway.config.zero import hosted_types
+from gateway.settings import load_settings, settings_from_environment
+
+
+def test_an_empty_environment_gives_the_local_engine_under_both_names() -> None:
+    settings = settings_from_environment({})
+    catalog = Catalog.build(settings)
+
+    assert list(settings.providers) == ["local"]
+    model = catalog.resolve("local")
+    assert model is not None
+    assert model is catalog.resolve("smollm2-135m-instruct")
+    assert model.targets[0].name == "local/smollm2-135m-instruct"
+    assert model.first_event_seconds == 120.0
+
+
+def test_a_key_brings_the_providers_production_models_by_canonical_and_by_own_name() -> None:
+    catalog = Catalog.build(settings_from_environment({"GROQ_API_KEY": "gsk_x"}))
+
+    canonical = catalog.resolve("gpt-oss-120b")
+    own = catalog.resolve("groq/openai/gpt-oss-120b")
+    assert canonical is not None
+    assert own is not None
+    assert [target.name for target in canonical.targets] == ["groq/openai/gpt-oss-120b"]
+    assert own.targets[0].model == "openai/gpt-oss-120b"
+    assert catalog.resolve("llama-3.3-70b") is None, "retired models are not offered"
+    assert catalog.resolve("whisper-large-v3") is None, "neither are those that are not priced by the token"
+
+
+def test_providers_of_the_same_model_are_targets_of_one_name() -> None:
+    catalog = Catalog.build(
+        settings_from_environment({"GROQ_API_KEY": "a", "CEREBRAS_API_KEY": "b", "TOGETHER_API_KEY": "c"})
+    )
+    model = catalog.resolve("gpt-oss-120b")
+
+    assert model is not None
+    assert sorted(target.provider for target in model.targets) == ["cerebras", "groq", "together"]
+
+
+def test_the_notes_say_what_was_found_and_never_a_key() -> None:
+    settings = settings_from_environment({"GROQ_API_KEY": "gsk_quite_secret"})
+    text = "\n".join(settings.notes)
+
+    assert "no configuration file" in text
+    assert "groq: 3 models, with the key in GROQ_API_KEY" in text
+    assert "not set: CEREBRAS_API_KEY, FIREWORKS_API_KEY, TOGETHER_API_KEY" in text
+    assert "gsk_quite_secret" not in text
+
+
+def test_environment_and_flags_still_apply() -> None:
+    settings = load_settings(None, environ={"GATEWAY_SERVER__PORT": "1"}, flags={"server.workers": 2})
+
+    assert (settings.server.port, settings.server.workers, settings.source) == (1, 2, "")
+
+
+def test_all_hosted_providers_together_are_a_right_configuration() -> None:
+    environ = {f"{name.upper()}_API_KEY": f"key-of-{name}" for name in hosted_types()}
+    settings = settings_from_environment(environ)
+
+    assert {provider.keys for name, provider in settings.providers.items() if name != "local"} == {
+        (key,) for key in environ.values()
+    }
