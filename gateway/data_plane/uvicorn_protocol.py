@@ -30,8 +30,9 @@ _AHEAD_BYTES = 64 * 1024
 class Plane(Protocol):
     """What a server asks of the data plane."""
 
-    draining: bool
-    """True: every answer closes its connection."""
+    @property
+    def draining(self) -> bool:
+        """True: every answer closes its connection."""
 
     def match(self, method: bytes, path: str) -> Handler | None:
         """The handler of a route of the data plane. *path* is decoded, without query, and never normalised."""

@@ -1,0 +1,164 @@
+"""`gateway serve`: from the configuration to a running gateway, and the line to try it with."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from gateway.cli.check import ConfigFile
+from gateway.cli.console import ExitCode, fail, note, out
+from gateway.listening import ListenError, bind, url_of
+from gateway.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from gateway.storage.database import Database
+
+
+def serve(
+    config: ConfigFile = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes that answer requests.")] = None,
+    migrate: Annotated[bool, typer.Option("--migrate", help="Upgrade the tables first, on PostgreSQL too.")] = False,
+) -> None:
+    """Start the gateway. Without a file: the local model, and every provider whose key is in the environment."""
+    from gateway.install_check import NameCollisionError, check_installation
+
+    try:
+        check_installation()
+    except NameCollisionError as error:
+        fail(str(error))
+    flags = {"server.host": host, "server.port": port, "server.workers": workers}
+    settings = load_settings(config, environ=os.environ, flags=flags)
+    for line in settings.notes:
+        note(line)
+    if settings.server.workers > 1 and sys.platform == "win32":
+        fail("several workers need a system other than Windows. Leave --workers out.")
+    # Before anything that takes time: who finds the port taken should learn it at once.
+    try:
+        sock = bind(settings.server.host, settings.server.port)
+    except ListenError as error:
+        fail(str(error))
+    with sock:
+        raise typer.Exit(_serve(settings, sock, migrate=migrate))
+
+
+def _serve(settings: Settings, sock: socket.socket, *, migrate: bool) -> int:
+    from gateway.start_errors import START_ERRORS, exit_code
+    from gateway.telemetry.logging import close_logging, configure_logging
+
+    _fetch_models(settings)
+    configure_logging(settings.telemetry.log_format, settings.telemetry.log_level)
+    # At info it lists its plugins, which is no news to anybody.
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    try:
+        key = asyncio.run(_prepare(settings, migrate=migrate))
+        return _run(settings, sock, key)
+    except START_ERRORS as error:
+        fail(str(error), ExitCode(exit_code(error)))
+    finally:
+        close_logging()
+
+
+def _run(settings: Settings, sock: socket.socket, key: str | None) -> int:
+    from gateway import server
+
+    url = url_of(sock)
+
+    async def when_listening() -> None:
+        await _announce(settings, url, key)
+
+    if settings.server.workers > 1:
+        from gateway.workers import supervise
+
+        with asyncio.Runner(loop_factory=server.loop_factory()) as runner:
+            return runner.run(supervise(settings, sock, when_listening))
+
+    from gateway.app import Application
+
+    return server.run(lambda: Application.create(settings), sock, server.ServerOptions.of(settings), when_listening)
+
+
+def _fetch_models(settings: Settings) -> None:
+    """Bring the models the bundled engine is to run; without one the gateway starts all the same, and says so."""
+    names = {provider.model for provider in settings.providers.values() if provider.local and not provider.model_path}
+    if not names:
+        return
+    from gateway.cli.local import pull_showing_progress
+    from local_engine.errors import LocalEngineError
+    from local_engine.registry import DEFAULT_MODEL
+
+    for name in sorted({name or DEFAULT_MODEL for name in names}):
+        try:
+            pull_showing_progress(name)
+        except LocalEngineError as error:
+            note(f"going on without the local model: {error}")
+
+
+async def _prepare(settings: Settings, *, migrate: bool) -> str | None:
+    """Bring the database up to date, once for all workers; returns a key that works, where one may be shown."""
+    from gateway.storage.database import Database
+    from gateway.storage.schema import prepare_schema
+
+    database = Database(settings.storage.database_url.get_secret_value())
+    await database.connect()
+    try:
+        await prepare_schema(database, migrate=migrate)
+        # A shared database belongs to an operator, who makes keys on purpose.
+        if settings.auth.mode != "keys" or not database.is_sqlite:
+            return None
+        return await _first_key(database)
+    finally:
+        await database.aclose()
+
+
+async def _first_key(database: Database) -> str:
+    from gateway.storage.first_key import ensure_first_key
+    from gateway.storage.keys import open_key_store
+
+    return await ensure_first_key(await open_key_store(database), database.url.beside(".key"))
+
+
+async def _announce(settings: Settings, url: str, key: str | None) -> None:
+    """Once the gateway is ready, print what a person needs to try it."""
+    from gateway.cli.readiness import wait_until_ready
+
+    reason = await wait_until_ready(url)
+    if reason:
+        note(f"not ready yet: {reason}")
+    print_ready(settings, url, key)
+
+
+def print_ready(settings: Settings, url: str, key: str | None) -> None:
+    """The lines that end a start: where it listens, a call to paste, how to stop."""
+    console = out()
+    console.print()
+    console.print(Text.assemble(("Ready. ", "bold green"), f"OpenAI base URL: {url}/v1"))
+    if settings.models:
+        console.print()
+        console.print(Text(curl_line(url, _example_model(settings), key, open_mode=settings.auth.mode == "open")))
+    if key is None and settings.auth.mode == "keys":
+        console.print()
+        console.print(Text("KEY is one made by: gateway keys create"))
+    console.print()
+    console.print(Text("Ctrl-C stops it.", style="dim"))
+
+
+def curl_line(url: str, model: str, key: str | None, *, open_mode: bool = False) -> str:
+    """A streamed chat, ready to paste into a shell."""
+    authorization = "" if open_mode else f" -H 'Authorization: Bearer {key or 'KEY'}'"
+    body = f'{{"model": "{model}", "stream": true, "messages": [{{"role": "user", "content": "Say hello!"}}]}}'
+    return f"curl -N {url}/v1/chat/completions{authorization} -H 'Content-Type: application/json' -d '{body}'"
+
+
+def _example_model(settings: Settings) -> str:
+    """The local model's short name where it has one, else the first model a client can name."""
+    aliases = [alias for alias in settings.aliases if "*" not in alias]
+    return next(iter(aliases), None) or next((name for name in settings.models if "*" not in name), "MODEL")

@@ -1,0 +1,262 @@
+"""Runs one process that answers requests: from the event loop to the last answer of the drain."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import importlib
+import logging
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Protocol
+
+import uvicorn
+
+from gateway.data_plane.limits import WireLimits
+from gateway.data_plane.uvicorn_protocol import DataPlaneProtocol, Plane
+from gateway.deadlines import Deadlines
+
+if TYPE_CHECKING:
+    from gateway.settings import Settings
+
+_log = logging.getLogger(__name__)
+
+FORCED_EXIT = 130
+"""The exit code after a second Ctrl-C: what shells expect of an interrupted program."""
+
+_END_SECONDS = 5.0
+"""How long requests that were ended may take to say so."""
+
+_BACKLOG = 2048
+
+
+class ServedServices(Protocol):
+    """What the server needs of an application's services."""
+
+    draining: bool
+
+    @property
+    def deadlines(self) -> Deadlines: ...
+
+
+class ServedApplication(Protocol):
+    """What the server needs of the application of one worker."""
+
+    @property
+    def plane(self) -> Plane: ...
+
+    @property
+    def services(self) -> ServedServices: ...
+
+    @property
+    def asgi(self) -> Any:
+        """The ASGI application for everything the data plane does not answer; made at the first use."""
+
+    def end_remaining(self) -> None:
+        """End every request under way: a stream with an error event, others with a 503."""
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How one worker serves."""
+
+    limits: WireLimits
+    drain_seconds: float = 120.0
+
+    @classmethod
+    def of(cls, settings: Settings) -> ServerOptions:
+        """What *settings* say about it."""
+        return cls(WireLimits(max_body_bytes=settings.server.max_body), settings.server.drain_timeout)
+
+
+def run(
+    create: Callable[[], Awaitable[ServedApplication]],
+    sock: socket.socket,
+    options: ServerOptions,
+    on_listening: Callable[[], Any] = lambda: None,
+) -> int:
+    """Serve on *sock* until a signal ends it, and return the exit code: 0, or `FORCED_EXIT`.
+
+    *on_listening* is called, and if it is a coroutine run beside the server, once connections are accepted. What
+    *create* raises is passed on.
+    """
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(serve(create, sock, options, on_listening))
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where there is one."""
+    if sys.platform == "win32":
+        return None
+    import uvloop
+
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+async def serve(
+    create: Callable[[], Awaitable[ServedApplication]],
+    sock: socket.socket,
+    options: ServerOptions,
+    on_listening: Callable[[], Any] = lambda: None,
+) -> int:
+    """As `run`, in a loop that is there already."""
+    server = _Server(options)
+    with server.handling_signals():
+        # A signal during a slow start ends it, instead of being noticed when it is over.
+        starting = asyncio.ensure_future(create())
+        application = await _unless_stopped(starting, server)
+        if application is None:
+            return server.exit_code
+        try:
+            await server.serve_application(application, sock, on_listening)
+        finally:
+            await application.aclose()
+    return server.exit_code
+
+
+async def _unless_stopped(starting: asyncio.Future[ServedApplication], server: _Server) -> ServedApplication | None:
+    while not starting.done():
+        await asyncio.wait({starting}, timeout=0.1)
+        if server.should_exit and not starting.done():
+            starting.cancel()
+            await asyncio.wait({starting})
+            break
+    if starting.cancelled():
+        return None
+    return starting.result()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server with our protocol, our drain, and signals that don't come back after it."""
+
+    def __init__(self, options: ServerOptions) -> None:
+        # The application is known only when it has been created; `serve_application` completes the configuration.
+        super().__init__(uvicorn.Config(app=_nothing, log_config=None))
+        self._options = options
+        self._application: ServedApplication | None = None
+        self._on_listening: Callable[[], Any] = lambda: None
+        self._beside: set[asyncio.Task[Any]] = set()
+
+    @property
+    def exit_code(self) -> int:
+        return FORCED_EXIT if self.force_exit else 0
+
+    async def serve_application(
+        self, application: ServedApplication, sock: socket.socket, on_listening: Callable[[], Any]
+    ) -> None:
+        """Answer requests for *application* until a signal has come and the drain is over."""
+        self._application = application
+        self._on_listening = on_listening
+        protocol = functools.partial(
+            DataPlaneProtocol,
+            plane=application.plane,
+            limits=self._options.limits,
+            deadlines=application.services.deadlines,
+        )
+
+        async def fallback(scope: Any, receive: Any, send: Any) -> None:
+            await application.asgi(scope, receive, send)
+
+        self.config = uvicorn.Config(
+            fallback,
+            http=protocol,  # type: ignore[arg-type]  # any factory of protocols will do
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            backlog=_BACKLOG,
+        )
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+        await super().serve([sock])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        # The framework takes half a second to import, which the first request of the data plane need not wait for.
+        self._run_beside(asyncio.to_thread(importlib.import_module, "gateway.http.app"))
+        outcome = self._on_listening()
+        if asyncio.iscoroutine(outcome):
+            self._run_beside(outcome)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more, let running requests finish for as long as the drain may last, then end them."""
+        application = self._application
+        assert application is not None
+        # Readiness fails from here on, and every answer closes its connection.
+        application.services.draining = True
+        for server in self.servers:
+            server.close()
+        for sock in sockets or []:
+            sock.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        if not await self._quiet_within(self._options.drain_seconds) and not self.force_exit:
+            _log.warning("ending %d requests that outlasted the drain", len(self.server_state.tasks))
+            application.end_remaining()
+            await self._quiet_within(_END_SECONDS)
+        for task in (*self.server_state.tasks, *self._beside):
+            task.cancel()
+        await asyncio.sleep(0)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        if self.server_state.tasks:
+            await asyncio.wait(set(self.server_state.tasks), timeout=_END_SECONDS)
+
+    def capture_signals(self) -> contextlib.AbstractContextManager[None]:  # type: ignore[override]
+        return contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def handling_signals(self) -> Generator[None, None, None]:
+        """Stop at the first signal, at once at the second Ctrl-C. Unlike uvicorn's, no signal is raised again after."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        handled = [signal.SIGINT, signal.SIGTERM]
+        if sys.platform != "win32":
+            # Until a reload exists, it means what it does to most programs: the terminal is gone.
+            handled.append(signal.SIGHUP)
+        before = {number: signal.signal(number, self.handle_exit) for number in handled}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True
+
+    async def _quiet_within(self, seconds: float) -> bool:
+        """Whether every connection has ended in time; false as well when told to stop at once."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while self.server_state.connections or self.server_state.tasks:
+            if self.force_exit or loop.time() >= until:
+                return False
+            await asyncio.sleep(0.05)
+        return True
+
+    def _run_beside(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside_ended)
+
+    def _beside_ended(self, task: asyncio.Task[Any]) -> None:
+        self._beside.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("something beside the server failed", exc_info=error)
+
+
+async def _nothing(scope: Any, receive: Any, send: Any) -> None:
+    """Stands in until there is an application."""
