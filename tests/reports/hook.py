@@ -112,10 +112,11 @@ class Hook(Base):  # type: ignore[misc]
         # Falling back to another model is not built yet: what a setup calls a fallback is one more target here.
         upstreams = [*model["targets"], *model.get("fallbacks", []), *model.get("context_fallbacks", [])]
         made: dict[str, Any] = {"targets": [self._target(case, name) for name in dict.fromkeys(upstreams)]}
+        # A setup's timeout bounds one attempt, or the silence of a stream; our total bounds the request with all its
+        # attempts, and would leave no time for a second one.
         clocks = {
-            "total": model.get("timeout"),
-            "first_event": model.get("first_token_timeout"),
-            "stall": model.get("stream_idle_timeout"),
+            "first_event": model.get("first_token_timeout", model.get("timeout")),
+            "stall": model.get("stream_idle_timeout", model.get("timeout")),
         }
         made["timeouts"] = {name: f"{round(value * 1000)}ms" for name, value in clocks.items() if value}
         if model.get("retries") is not None:

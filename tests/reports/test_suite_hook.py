@@ -107,7 +107,7 @@ def test_a_setup_becomes_a_configuration_with_fallbacks_as_further_targets(hook:
     assert [target.spec.id for target in model.targets] == ["vllm", "openai_compatible"]
     assert model.targets[0].context_window == 2000
     assert model.targets[0].price is not None
-    assert (model.total_seconds, model.attempts) == (2.5, 2)
+    assert (model.first_event_seconds, model.stall_seconds, model.attempts) == (2.5, 2.5, 2)
 
 
 @pytest.mark.parametrize(
