@@ -47,7 +47,7 @@ def schema() -> None:
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema of the file as it is written: any number or boolean may also be a `${...}` reference."""
+    """The schema of the file as it is written: whatever is no free text may also be a `${...}` reference."""
     described = Settings.model_json_schema()
     for name in NOT_IN_FILE:
         del described["properties"][name]
@@ -59,8 +59,10 @@ def json_schema() -> dict[str, Any]:
 
 
 def _or_reference(field: dict[str, Any]) -> dict[str, Any]:
-    types = [option.get("type") for option in field.get("anyOf", [field])]
-    if not any(kind in ("integer", "number", "boolean") for kind in types):
+    shapes = field.get("anyOf", [field])
+    if not any(
+        shape.get("type") in ("integer", "number", "boolean") or {"pattern", "enum"} & set(shape) for shape in shapes
+    ):
         return field
     options = field.get("anyOf") or [
         {key: field[key] for key in field if key not in ("description", "title", "default")}

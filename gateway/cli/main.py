@@ -49,7 +49,8 @@ class _LazyGroup(TyperGroup):
         return name, _load(name) if name and command is not None else command, rest
 
 
-def _load(name: str) -> Any:
+def command_app(name: str) -> typer.Typer:
+    """The app behind a command of the table; imports what the command needs."""
     entry = COMMANDS[name]
     target = getattr(importlib.import_module(entry.module), entry.attribute)
     if not isinstance(target, typer.Typer):
@@ -57,7 +58,11 @@ def _load(name: str) -> Any:
         target.command(name)(function)
     target.pretty_exceptions_enable = False
     target.rich_markup_mode = _MARKUP
-    command = typer.main.get_command(target)
+    return target
+
+
+def _load(name: str) -> Any:
+    command = typer.main.get_command(command_app(name))
     command.name = name
     return command
 
