@@ -1,9 +1,9 @@
 """The same contract on httpx2, for ``server.upstream_client: httpx``: proxies, HTTP/2, and a second opinion.
 
 It works on httpx2's transports, below its client, so there are no cookies, redirects, default headers or
-environment. It costs many times what `http1.py` does. Its own limits: headers past 100 KiB are reported as malformed
-instead of too large, names are not cached, bytes that follow an answer are taken for the next one, and the replay of
-a stale request may meet a second stale connection.
+environment. It costs many times what `http1.py` does. Its own limits: headers past 100 KiB are reported as
+malformed instead of too large, names are not cached, bytes that follow an answer are taken for the next one, and a
+request met by a closing connection is not sent again, because httpcore does not tell whether anything came back.
 """
 
 from __future__ import annotations
@@ -48,26 +48,10 @@ class HttpxUpstream:
     async def send(
         self, head: RequestHead, body: bytes, extra_headers: bytes = b"", sending: Sending | None = None
     ) -> HttpxResponse:
-        progress = _Progress(sending)
-        try:
-            return await self._send(head, body, extra_headers, progress)
-        except ProviderError as error:
-            if error.kind is not FailureKind.RESET or not progress.is_stale:
-                raise
-        return await self._send(head, body, extra_headers, _Progress(sending))
-
-    async def aclose(self) -> None:
-        for transport in self._transports.values():
-            await transport.aclose()
-        self._transports.clear()
-        for task in list(self._background):
-            task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
-
-    async def _send(self, head: RequestHead, body: bytes, extra_headers: bytes, progress: _Progress) -> HttpxResponse:
         import httpx2
 
         origin = head.origin
+        progress = _Progress(sending)
         transport = self._transports.get(origin) or self._new_transport(origin)
         host = f"[{origin.host}]" if ":" in origin.host else origin.host
         request = httpx2.Request(
@@ -92,6 +76,14 @@ class HttpxUpstream:
             answer.close()
             raise
         return answer
+
+    async def aclose(self) -> None:
+        for transport in self._transports.values():
+            await transport.aclose()
+        self._transports.clear()
+        for task in list(self._background):
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
 
     def run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run *work* in a task that ends with this client at the latest."""
@@ -207,21 +199,10 @@ class _Progress:
 
     def __init__(self, sending: Sending | None) -> None:
         self._sending = sending
-        self._connected = False
-        self._answered = False
         self.sent = False
 
-    @property
-    def is_stale(self) -> bool:
-        """The request went out on a kept-alive connection, and nothing came back."""
-        return self.sent and not self._connected and not self._answered
-
     async def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        if event.endswith(("connect_tcp.started", "connect_unix_socket.started")):
-            self._connected = True
-        elif event.endswith("receive_response_headers.complete"):
-            self._answered = True
-        elif event.endswith("send_request_headers.started"):
+        if event.endswith("send_request_headers.started"):
             self.sent = True
             if self._sending is not None:
                 self._sending.sent = True

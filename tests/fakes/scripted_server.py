@@ -122,7 +122,7 @@ class ScriptedServer:
         if self._unix_path is not None:
             self._server = await asyncio.start_unix_server(self._serve, self._unix_path, ssl=self._ssl_context)
         else:
-            self._server = await asyncio.start_server(self._serve, self._host, 0, ssl=self._ssl_context)
+            self._server = await asyncio.start_server(self._serve, self._host, 0, ssl=self._ssl_context, backlog=1024)
             self.port = self._server.sockets[0].getsockname()[1]
         return self
 

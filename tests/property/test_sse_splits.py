@@ -65,7 +65,8 @@ def cut(stream: bytes, places: list[int]) -> list[bytes]:
 
 PIECES = [
     b"data: ", b"data:", b"data", b"event: ", b"event", b"id: 1", b"retry: 10", b": ", b":", b" ", b"\n", b"\r",
-    b"\r\n",     b"\n\n", b"\r\n\r\n", b"\r\r", b"\xef\xbb\xbf", b"\xef\xbb", b"\x00", b"\x0b\x0c", "\u2028\u2029\u0085".encode(),
+    b"\r\n", b"\n\n", b"\r\n\r\n", b"\r\r", b"\xef\xbb\xbf", b"\xef\xbb", b"\x00", b"\x0b\x0c",
+    "\u2028\u2029\u0085".encode(),
     "\u00e9\u4e2d\U0001f600".encode(), b'{"choices":[{"delta":{"content":"hi"}}]}', b"[DONE]", b"x",
     b'data: {"a":1}\n\n', b"data: [DONE]\n\n", b": keep-alive\n\n", b"event: ping\ndata: {}\n\n",
 ]  # fmt: skip
