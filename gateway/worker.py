@@ -1,4 +1,4 @@
-"""One of several worker processes: `python -m gateway.worker FD`, started by `workers.py` and by nothing else."""
+"""One of several worker processes: `python -m gateway.worker FD PARENT`, as `workers.py` starts it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pickle
 import socket
 import struct
 import sys
-from dataclasses import dataclass
 
 from gateway.server import ServerOptions, run
 from gateway.settings import Settings
@@ -21,36 +20,32 @@ READY = b"ready\n"
 _LENGTH = struct.Struct("!Q")
 
 
-@dataclass(frozen=True, slots=True)
-class Orders:
-    """What the parent tells a worker. The settings are sent, not read again: all workers shall have the same."""
+def pack(settings: Settings) -> bytes:
+    """What a parent writes to a worker's standard input, and then keeps open for as long as it lives.
 
-    settings: Settings
-    parent_pid: int
+    The settings are sent, not read again: all workers shall have the same, those started later among them.
+    """
+    data = pickle.dumps(settings)
+    return _LENGTH.pack(len(data)) + data
 
-    def pack(self) -> bytes:
-        data = pickle.dumps(self)
-        return _LENGTH.pack(len(data)) + data
 
-    @classmethod
-    def receive(cls, pipe: int) -> Orders:
-        """The orders at the head of *pipe*, and nothing of what follows: the parent keeps it open while it lives."""
-        (length,) = _LENGTH.unpack(_read(pipe, _LENGTH.size))
-        orders = pickle.loads(_read(pipe, length))  # noqa: S301 - written by our own parent
-        assert isinstance(orders, cls)
-        return orders
+def _receive(pipe: int) -> Settings:
+    (length,) = _LENGTH.unpack(_read(pipe, _LENGTH.size))
+    settings = pickle.loads(_read(pipe, length))  # noqa: S301 - written by our own parent
+    assert isinstance(settings, Settings)
+    return settings
 
 
 def main() -> int:
     """Serve until the parent says stop; what keeps a worker from starting goes to standard error in a sentence."""
-    orders = Orders.receive(0)
-    die_with_parent(orders.parent_pid, 0, close_logging)
-    settings = orders.settings
+    listener, parent = (int(argument) for argument in sys.argv[1:])
+    settings = _receive(0)
+    die_with_parent(parent, 0, close_logging)
     configure_logging(settings.telemetry.log_format, settings.telemetry.log_level)
 
     from gateway.app import Application
 
-    sock = socket.socket(fileno=int(sys.argv[1]))
+    sock = socket.socket(fileno=listener)
     try:
         return run(lambda: Application.create(settings), sock, ServerOptions.of(settings), _tell_ready)
     except START_ERRORS as error:

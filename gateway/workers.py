@@ -17,7 +17,7 @@ from gateway.engines import SHARED_VARIABLE, owned_engines, share
 from gateway.server import FORCED_EXIT
 from gateway.settings import Settings
 from gateway.telemetry.snapshots import RUNTIME_DIR_VARIABLE
-from gateway.worker import READY, Orders
+from gateway.worker import READY, pack
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class _Workers:
     def __init__(self, settings: Settings, sock: socket.socket, variables: Mapping[str, str]) -> None:
         self._count = settings.server.workers
         self._drain_seconds = settings.server.drain_timeout
-        self._orders = Orders(settings, os.getpid()).pack()
+        self._orders = pack(settings)
         self._sock = sock
         self._environ = {**os.environ, **variables}
         self._running: dict[int, asyncio.subprocess.Process] = {}
@@ -122,7 +122,7 @@ class _Workers:
         """Run a worker to its end; returns whether it has served, and its exit code."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-P", "-m", "gateway.worker", str(self._sock.fileno())),
+            *("-P", "-m", "gateway.worker", str(self._sock.fileno()), str(os.getpid())),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             pass_fds=[self._sock.fileno()],
