@@ -21,6 +21,7 @@ from gateway.storage.database import Database
 from gateway.storage.keys import open_key_store
 from gateway.storage.requests import RequestLog
 from gateway.storage.schema import prepare_schema
+from gateway.telemetry.gauges import watch_parts
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.redact import register_secret
 from gateway.telemetry.snapshots import Snapshots, publish_regularly
@@ -97,6 +98,8 @@ async def _build(settings: Settings, environ: Mapping[str, str], migrate: bool, 
     metrics = Metrics(catalog.models, snapshots=Snapshots.from_environment())
     stack.callback(metrics.publish, last=True)
     stack.push_async_callback(_cancel, asyncio.create_task(publish_regularly(metrics.publish), name="metrics"))
+    backends = Backends(settings, catalog, upstream, engines)
+    watch_parts(metrics, catalog, backends)
     return Services(
         settings=settings,
         catalog=catalog,
@@ -105,7 +108,7 @@ async def _build(settings: Settings, environ: Mapping[str, str], migrate: bool, 
         authenticator=authenticator,
         requests=requests,
         metrics=metrics,
-        backends=Backends(settings, catalog, upstream, engines),
+        backends=backends,
         ledger=CountingLedger(),
         deadlines=deadlines,
     )

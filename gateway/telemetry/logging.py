@@ -125,7 +125,7 @@ class _SinkHandler(logging.Handler):
 
 def _request_line(console: Any, row: RequestRow, at: datetime) -> str:
     event: dict[str, Any] = {
-        "timestamp": at.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        "timestamp": f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond:06}Z",
         "level": "info",
         "event": "request",
         "request_id": client_string(row.request_id),
@@ -138,17 +138,22 @@ def _request_line(console: Any, row: RequestRow, at: datetime) -> str:
         "status": row.status,
         "error_code": row.error_code,
         "stream": row.stream,
-        "ttft_ms": row.ttft_ms,
-        "total_ms": row.total_ms,
-        "overhead_ms": row.overhead_ms,
+        "ttft_ms": _rounded(row.ttft_ms),
+        "total_ms": _rounded(row.total_ms),
+        "overhead_ms": _rounded(row.overhead_ms),
         "prompt_tokens": row.prompt_tokens,
         "completion_tokens": row.completion_tokens,
+        "estimated": row.estimated or None,
         "cost_usd": None if row.cost_nusd is None else row.cost_nusd / 1e9,
         "adjusted": row.adjusted or None,
     }
     said = {name: value for name, value in event.items() if value is not None}
     rendered: str = _render_json(None, "info", said) if console is None else console(None, "info", said)
     return rendered + "\n"
+
+
+def _rounded(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else round(milliseconds, 2)
 
 
 def _render_json(_logger: Any, _method: str, event: Mapping[str, Any]) -> str:
