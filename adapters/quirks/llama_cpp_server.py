@@ -48,7 +48,11 @@ def prepare(body: Body, operation: Operation, target: Target) -> None:
 
 def _check_roles(body: Body, target: Target) -> None:
     roles = target.spec.messages.roles
-    for number, message in enumerate(_decode_messages(body["messages"])):
+    try:
+        messages = _decode_messages(body["messages"])
+    except msgspec.ValidationError as error:
+        raise _refused("messages", f"'messages' is not a list of messages: {error}.") from None
+    for number, message in enumerate(messages):
         if message.role not in roles:
             allowed = ", ".join(roles)
             raise _refused(

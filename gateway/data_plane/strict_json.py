@@ -15,66 +15,80 @@ MAX_DEPTH = 64
 
 _Raw = msgspec.Raw
 _decode_one_level = msgspec.json.Decoder(dict[str, _Raw]).decode
-_decode_objects = msgspec.json.Decoder(list[dict[str, _Raw]]).decode
+_decode_items = msgspec.json.Decoder(list[_Raw]).decode
 _decode_whole = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
-# The members whose elements the gateway itself looks into; a key that stands twice in one of those is refused too.
-_READ_INTO = ("messages", "tools")
-
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_SAFE_DIGITS = 4
+"""A number this short is a finite double, or an integer of 64 bits, whatever it says."""
 _LARGE_NUMBER = re.compile(rb"-?[0-9]{19,}|.*[eE].*", re.DOTALL)
-_BRACKET_OR_STRING = re.compile(rb'[\[{]|[\]}]|"(?:[^"\\]|\\.)*"', re.DOTALL)
-_OPENING = (b"[", b"{")
 
 _MINUS, _ZERO, _NINE = b"-09"
+_BRACE = ord("{")
+_OPENING = b"[{"
 
 
 def decode_members(raw: bytes | bytearray) -> Body:
     """The members of the JSON object in *raw*, each value as the bytes the client sent.
 
     Values share the memory of *raw*. Raises `InvalidJsonError` for whatever is no JSON object, is not UTF-8, nests
-    deeper than 64, names a member twice (in the object itself, in a message or in a tool), or holds half a surrogate
-    pair; and, among the members themselves, for a number that is no finite double or an integer outside 64 bits.
+    deeper than 64, names a member twice, or holds half a surrogate pair; and, among the members, for a number that is
+    no finite double or an integer outside 64 bits. What stands inside the members is for whoever reads it.
     """
-    # Cheap and first: the parser recurses, and must not be led into a depth it answers with a RecursionError.
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH:
-        _check_depth(raw)
     try:
         body = _decode_one_level(raw)
     except msgspec.DecodeError as error:
         _refuse_syntax(raw, error)
+    except RecursionError:
+        raise _too_deep() from None
     if not raw.isascii():
         _check_utf8(raw)
     # Whether half of a pair is missing only a decoder can tell: the backslash may itself be escaped.
-    if b"\\u" in raw and _SURROGATE_ESCAPE.search(raw):
+    if b"\\" in raw and _SURROGATE_ESCAPE.search(raw):
         _check_escapes(raw)
-    # The decoder keeps the last of two members of one name. Writing what it kept takes as many bytes as came
-    # only if nothing was lost and there was no white space, which is how most clients write.
-    if len(_encode(body)) != len(raw):
+    # The decoder keeps the last of two members of one name. What it kept, written densely, is shorter than what came
+    # by the white space and by what was lost; no lost member can be shorter than its name and five characters.
+    if len(raw) - len(_encode(body)) >= min(map(len, body), default=0) + 5:
         _check_unique(raw, body)
     for name, value in body.items():
         first = memoryview(value)[0]
-        if _ZERO <= first <= _NINE or first == _MINUS:
+        if first in _OPENING:
+            if _too_many_openings(value, MAX_DEPTH - 1) and _is_deeper(value, MAX_DEPTH - 1):
+                raise _too_deep()
+        elif len(value) > _SAFE_DIGITS and (_ZERO <= first <= _NINE or first == _MINUS):
             _check_number(name, value)
-    for name in _READ_INTO:
-        if name in body:
-            _check_elements(name, body[name])
     return body
 
 
-def _check_depth(raw: bytes | bytearray) -> None:
-    depth = 0
-    for match in _BRACKET_OR_STRING.finditer(raw):
-        token = match[0]
-        if token in _OPENING:
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise InvalidJsonError(
-                    f"The body nests deeper than {MAX_DEPTH} levels, at byte {match.start()}. Flatten it."
-                )
-        elif token[0] != 0x22:
-            depth -= 1
+def _too_deep() -> InvalidJsonError:
+    return InvalidJsonError(f"The body nests deeper than {MAX_DEPTH} levels. Flatten it.")
+
+
+def _too_many_openings(value: msgspec.Raw, allowed: int) -> bool:
+    """Whether *value* has more opening brackets than *allowed*, those in its texts among them; stops counting there."""
+    text = bytes(value)
+    for opening in (b"{", b"["):
+        at = text.find(opening)
+        while at >= 0:
+            allowed -= 1
+            if allowed < 0:
+                return True
+            at = text.find(opening, at + 1)
+    return False
+
+
+def _is_deeper(value: msgspec.Raw, allowed: int) -> bool:
+    """Whether *value*, an array or object, nests deeper than *allowed* levels; looks only where it may."""
+    if allowed <= 0:
+        return True
+    is_object = memoryview(value)[0] == _BRACE
+    inner = _decode_one_level(value).values() if is_object else _decode_items(value)
+    for item in inner:
+        first = memoryview(item)[0]
+        if first in _OPENING and _too_many_openings(item, allowed - 1) and _is_deeper(item, allowed - 1):
+            return True
+    return False
 
 
 def _check_utf8(raw: bytes | bytearray) -> None:
@@ -107,27 +121,6 @@ def _check_unique(raw: bytes | bytearray, body: Body) -> None:
         raise InvalidJsonError(f"The member '{clip(repeated)}' stands twice in the body. Send it once.")
 
 
-def _check_elements(name: str, value: msgspec.Raw) -> None:
-    try:
-        elements = _decode_objects(value)
-    except msgspec.DecodeError:
-        return  # no list of objects: the endpoint says so, and what it takes instead
-    size = len(value)
-    if len(_encode(elements)) == size:
-        return
-    if sum(len(_spaced(element)) for element in elements) + 4 * len(elements) == size:
-        text = b"[%b]" % b", ".join([b"{%b}" % _spaced(element) for element in elements])
-        if text == bytes(value):
-            return
-    for index, element in enumerate(_pairs(bytes(value))):
-        repeated = _repeated(element)
-        if repeated is not None:
-            raise InvalidJsonError(
-                f"The member '{clip(repeated)}' stands twice in {name}[{index}]. Send it once.",
-                param=f"{name}[{index}]",
-            )
-
-
 def _spaced(members: Body) -> bytes:
     return b", ".join([b"%b: %b" % (_encode(name), value) for name, value in members.items()])
 
@@ -150,7 +143,7 @@ def _repeated(pairs: list[tuple[str, Any]]) -> str | None:
 
 def _check_number(name: str, value: msgspec.Raw) -> None:
     text = bytes(value)
-    if len(text) < 4 or not _LARGE_NUMBER.fullmatch(text):
+    if not _LARGE_NUMBER.fullmatch(text):
         return
     try:
         number = _decode_whole(text)
