@@ -7,7 +7,7 @@ import logging
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import orjson
@@ -26,6 +26,10 @@ LogFormat = Literal["auto", "console", "json"]
 # These talk at info about every request or statement; what matters of it is in our own lines.
 _QUIET = {"uvicorn.access": logging.ERROR, "httpx2": logging.WARNING, "httpcore2": logging.WARNING}
 _ROUTED = ("uvicorn", "uvicorn.error", "uvicorn.access", "sqlalchemy", "alembic")
+
+
+# The same few names come again and again.
+_model_name = lru_cache(1024)(client_string)
 
 
 class _Output:
@@ -125,13 +129,13 @@ class _SinkHandler(logging.Handler):
 
 def _request_line(console: Any, row: RequestRow, at: datetime) -> str:
     event: dict[str, Any] = {
-        "timestamp": f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond:06}Z",
+        "timestamp": at.isoformat().replace("+00:00", "Z"),
         "level": "info",
         "event": "request",
         "request_id": client_string(row.request_id),
         "key_id": row.key_id,
         "endpoint": row.endpoint,
-        "model": None if row.model is None else client_string(row.model),
+        "model": None if row.model is None else _model_name(row.model),
         "provider": row.provider,
         "target": row.target,
         "attempts": len(row.attempts),
