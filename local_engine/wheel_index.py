@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import importlib.util
-import json
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
+from urllib.parse import urlsplit
 
 from local_engine.errors import PullError
 
 _Answer = TypeVar("_Answer")
 
+_PIP_RETRIES = "2"
 _RESOLVE_SECONDS = 120
 _DOWNLOAD_SECONDS = 3600
-
-
-@dataclass(frozen=True, slots=True)
-class WheelAddress:
-    """One wheel on the index, as the index describes it."""
-
-    url: str
-    sha256: str
-
-    @property
-    def file_name(self) -> str:
-        return self.url.split("#")[0].split("?")[0].rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +30,13 @@ class _Installer:
     name: str
     resolve: tuple[str, ...]
     fetch: tuple[str, ...]
-    read_answer: Callable[[str], WheelAddress]
+    read_url: Callable[[str, str], str]
+    """Finds the address of a wheel, given by its file name, in what `resolve` printed."""
 
     def run(self, command: Sequence[str], requirement: str, timeout_seconds: float) -> str:
         """The command's output; `PullError` with the last thing it said when it fails."""
-        arguments = [requirement if word == "REQUIREMENT" else word for word in command]
+        name = requirement.partition("==")[0]
+        arguments = [{"REQUIREMENT": requirement, "NAME": name}.get(word, word) for word in command]
         try:
             done = subprocess.run(  # noqa: S603 - our own words, and a requirement from our own table
                 arguments, input=requirement, capture_output=True, text=True, timeout=timeout_seconds, check=False
@@ -56,9 +48,9 @@ class _Installer:
         return done.stdout
 
 
-def find_wheel(requirement: str) -> WheelAddress:
-    """The address of the wheel that *requirement* names; `PullError` when no installer can tell."""
-    return _ask_each(lambda tool: tool.read_answer(tool.run(tool.resolve, requirement, _RESOLVE_SECONDS)))
+def find_wheel(requirement: str, wheel_name: str) -> str:
+    """The address of the wheel of *requirement* with this file name; `PullError` when no installer can tell."""
+    return _ask_each(lambda tool: tool.read_url(tool.run(tool.resolve, requirement, _RESOLVE_SECONDS), wheel_name))
 
 
 def fetch_wheel(requirement: str, directory: Path) -> None:
@@ -73,7 +65,7 @@ def _ask_each(question: Callable[[_Installer], _Answer]) -> _Answer:
             return question(tool)
         except PullError as error:
             problems.append(str(error))
-        except (ValueError, LookupError) as error:  # an answer in a shape we do not know
+        except (ValueError, LookupError, StopIteration) as error:  # an answer in a shape we do not know
             problems.append(f"{tool.name}: unexpected answer ({error!r})")
     raise PullError("; ".join(problems) or "neither uv nor pip is available to this Python: install one of them")
 
@@ -87,31 +79,36 @@ def _installers() -> list[_Installer]:
                 name="uv",
                 resolve=(uv, "pip", "compile", "-", "--format", "pylock.toml", "--quiet", "--no-header", *common),
                 fetch=(uv, "pip", "install", "REQUIREMENT", "--quiet", *common, "--target"),
-                read_answer=_read_pylock,
+                read_url=_read_pylock,
             )
         )
     if importlib.util.find_spec("pip") is not None:
-        pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", "2")
+        pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", _PIP_RETRIES)
         common = ("--no-deps", "--only-binary", ":all:", "--quiet", "REQUIREMENT")
         found.append(
             _Installer(
                 name="pip",
-                resolve=(*pip, "install", "--dry-run", "--ignore-installed", "--report", "-", *common),
+                # `install --dry-run --report` would be the documented way, but it downloads the wheel to look into it
+                # (pip 22.3 to 26.3, seen on 2026-11-30), which is what we are about to do, and show.
+                resolve=(*pip, "-vv", "index", "versions", "NAME"),
                 fetch=(*pip, "download", *common, "--dest"),
-                read_answer=_read_pip_report,
+                read_url=_read_found_links,
             )
         )
     return found
 
 
-def _read_pip_report(answer: str) -> WheelAddress:
-    download: dict[str, Any] = json.loads(answer)["install"][0]["download_info"]
-    return WheelAddress(download["url"], download["archive_info"]["hashes"]["sha256"])
+def _read_found_links(answer: str, wheel_name: str) -> str:
+    return _of_wheel(re.findall(r"Found link (\S+) \(from ", answer), wheel_name)
 
 
-def _read_pylock(answer: str) -> WheelAddress:
-    wheel: dict[str, Any] = tomllib.loads(answer)["packages"][0]["wheels"][0]
-    return WheelAddress(wheel["url"], wheel["hashes"]["sha256"])
+def _read_pylock(answer: str, wheel_name: str) -> str:
+    wheels = tomllib.loads(answer)["packages"][0]["wheels"]
+    return _of_wheel((wheel["url"] for wheel in wheels), wheel_name)
+
+
+def _of_wheel(urls: Iterable[str], wheel_name: str) -> str:
+    return next(url for url in urls if urlsplit(url).path.endswith("/" + wheel_name))
 
 
 def _last_words(stderr: str) -> str:
