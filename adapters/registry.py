@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from adapters import located_yaml
 from adapters.located_yaml import Document, Problem
-from adapters.spec import FROM_TRANSPORT, ProviderSpec, merge
+from adapters.overrides import merge
+from adapters.spec import FROM_TRANSPORT, ProviderSpec
 from adapters.validation import did_you_mean, one_of, problems_of
 
 DIRECTORY = Path(__file__).parent / "providers"

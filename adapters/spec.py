@@ -9,95 +9,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
-from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from adapters.overrides import merge, with_config_source
 from adapters.types import FailureKind
 from adapters.validation import did_you_mean
+from adapters.vocabulary import FROM_CONFIG, FROM_TRANSPORT, PARAMETERS, Kind, ModelStatus, Patch, Support
 
-
-class Support(StrEnum):
-    """What a provider does with something a client may send."""
-
-    NATIVE = "native"  # send as is
-    IGNORED = "ignored"  # accepted, without effect
-    REJECTED = "rejected"  # answered with a 4xx
-    RENAMED = "renamed"  # under another name or with other values
-    LIMITED = "limited"  # within bounds
-    CONDITIONAL = "conditional"  # depends on the model or on how the server was started
-    ABSENT = "absent"
-    UNKNOWN = "unknown"  # not verified: never rely on it
-
-
-class Kind(StrEnum):
-    """Where a provider runs."""
-
-    HOSTED = "hosted"
-    ENGINE = "engine"
-    IN_PROCESS = "in_process"  # a child of the gateway
-
-
-class Patch(StrEnum):
-    """What the gateway does about a difference; the closed list of words for ``patch``."""
-
-    STRIP = "strip"  # remove, and say so
-    DROP_WITH_WARNING = "drop_with_warning"  # the same, but refused in strict mode
-    ERROR = "error"  # 400 unsupported_parameter
-    REROUTE_OR_ERROR = "reroute_or_error"  # another target that has it, else the same 400
-    CLAMP_OR_REROUTE = "clamp_or_reroute"
-    KEEP_ONE = "keep_one"  # of several that exclude each other
-    DROP_FIRST = "drop_first"  # the first name in the conflict's ``when``
-    DROP_EMPTY_LIST = "drop_empty_list"
-    WRAP_STRING = "wrap_string"  # a string becomes a list of one
-    FOLD_INTO_USER = "fold_into_user"
-    FAN_OUT = "fan_out"  # n requests, merged
-    TWO_PHASE = "two_phase"  # a tool turn without the format, then the format without tools
-    FAKE_STREAM = "fake_stream"  # call without streaming, answer with chunks
-    CLIENT_SIDE_STOP = "client_side_stop"  # send what fits, watch the text for the rest
-    EMULATE_FORCED_TOOL = "emulate_forced_tool"  # a schema-bound answer, wrapped as a call
-    REQUIRE_NAMED_TOOL = "require_named_tool"  # "required", with only that tool in the list
-    EMULATE_SCHEMA = "emulate_schema"  # the schema as a tool or in the prompt, validated
-    REWRITE_SCHEMA = "rewrite_schema"  # into the provider's dialect
-    CLEAN_TOOLS = "clean_tools"  # without ``strict``, legacy definitions inlined
-    TRANSFORM_LOGPROBS = "transform_logprobs"  # request and answer have another shape
-    SET_LOGPROBS = "set_logprobs"  # logprobs: true when only top_logprobs was sent
-    MAP_TO_SYSTEM = "map_to_system"  # the developer role
-    PREFIX_CONTENT = "prefix_content"  # the speaker's name goes in front of the text
-    CONTEXT_ERROR = "context_error"  # ask for an error instead of silent truncation
-    REASONING_PARSED = "reasoning_parsed"  # reasoning_format: parsed
-    DISABLE_THINKING = "disable_thinking"
-    LOWEST_EFFORT = "lowest_effort"
-    SEND_BOOLEAN = "send_boolean"
-    SALVAGE_TOOL_CALL = "salvage_tool_call"  # read the call out of the error once, then retry
-
-
-PARAMETERS = frozenset({
-    "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "metadata", "modalities",
-    "n", "parallel_tool_calls", "prediction", "presence_penalty", "prompt_cache_key", "reasoning_effort",
-    "response_format.grammar", "response_format.json_object", "response_format.json_schema",
-    "response_format.regex", "response_format.structural_tag", "response_format.text", "safety_identifier", "seed",
-    "service_tier", "stop", "store", "stream", "stream_options.include_usage", "temperature", "tool_choice", "tools",
-    "top_logprobs", "top_p", "user", "verbosity", "web_search_options",
-})  # fmt: skip
-"""The chat parameters a file may have an entry for; dotted names are parts of a parameter's object."""
-
-FROM_TRANSPORT = "transport"
-"""The source of an entry that follows from what the provider does with unknown fields."""
-
-FROM_CONFIG = "config"
-"""The source of an entry the operator's own configuration brought in."""
-
-
-def _as_tuple(value: Any) -> Any:
-    return value if isinstance(value, (list, tuple)) else (value,)
+__all__ = [
+    "FROM_CONFIG",
+    "FROM_TRANSPORT",
+    "PARAMETERS",
+    "EndpointSpec",
+    "ErrorCaseSpec",
+    "Kind",
+    "ModelSpec",
+    "ModelStatus",
+    "ParamSpec",
+    "Patch",
+    "ProviderSpec",
+    "Support",
+    "TransportSpec",
+]
 
 
 def _parameter(name: str) -> str:
     if name not in PARAMETERS:
         raise ValueError(f"'{name}' is not a parameter.{did_you_mean(name, PARAMETERS)}")
     return name
+
+
+def _as_tuple(value: Any) -> Any:
+    return value if isinstance(value, (list, tuple)) else (value,)
 
 
 ParamName = Annotated[str, AfterValidator(_parameter)]
@@ -309,14 +254,6 @@ class RateLimitHeadersSpec(_Fact):
     reset_format: Literal["go_duration", "float_seconds", "seconds"] | None = None
 
 
-class ModelStatus(StrEnum):
-    PRODUCTION = "production"
-    PREVIEW = "preview"
-    DEPRECATED = "deprecated"
-    RETIRED = "retired"
-    VERIFY = "verify"  # sources disagree on whether it is still served
-
-
 class ModelSpec(_Fact):
     """A model the provider serves; prices in USD per million tokens as of the file's date."""
 
@@ -373,39 +310,9 @@ class ProviderSpec(_Fact):
     def with_overrides(self, overrides: Mapping[str, Any]) -> ProviderSpec:
         """These facts with *overrides* laid over them; raises pydantic's ``ValidationError`` when they do not fit.
 
-        Mappings are merged, but an entry of ``params`` is replaced as a whole, and so is a list.
+        How the two are merged is told in `overrides.py`.
         """
         if not overrides:
             return self
         base = self.model_dump(by_alias=True, exclude_unset=True)
         return ProviderSpec.model_validate(merge(base, with_config_source(overrides)))
-
-
-OVERRIDABLE = frozenset({
-    "transport", "endpoints", "messages", "params", "defaults", "extra_params", "conflicts", "reasoning", "streaming",
-    "usage", "finish_reason", "errors", "rate_limit_headers",
-})  # fmt: skip
-"""The keys of a provider file that ``overrides`` may hold."""
-
-
-def merge(base: Mapping[str, Any], over: Mapping[str, Any], *, depth: int = 0) -> dict[str, Any]:
-    """*over* laid over *base*: mappings merge down to the entries of a section, everything else is replaced."""
-    merged = dict(base)
-    for key, value in over.items():
-        old = merged.get(key)
-        nested = isinstance(old, Mapping) and isinstance(value, Mapping)
-        is_param = depth == 1 and "support" in (value if isinstance(value, Mapping) else ())
-        merged[key] = merge(old, value, depth=depth + 1) if nested and not is_param and old is not None else value
-    return merged
-
-
-def with_config_source(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """*overrides* with the operator's configuration as the source of parameters that name none."""
-    params = overrides.get("params")
-    if not isinstance(params, Mapping):
-        return dict(overrides)
-    sourced = {
-        name: {"src": (FROM_CONFIG,), **entry} if isinstance(entry, Mapping) else entry
-        for name, entry in params.items()
-    }
-    return {**overrides, "params": sourced}

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from adapters import located_yaml
 from adapters.located_yaml import Document, Problem
+from adapters.registry import load_spec
 from adapters.validation import problems_of
 from gateway.config.crosscheck import check
 from gateway.config.disabled import Kept, take_out_disabled
@@ -17,6 +18,7 @@ from gateway.config.environment import CONFIG_VARIABLE, from_environment
 from gateway.config.interpolate import interpolate
 from gateway.config.problems import ConfigError
 from gateway.config.schema import (
+    FILE_KEYS,
     NOT_IN_FILE,
     AuthSettings,
     ModelSettings,
@@ -64,6 +66,7 @@ def load_settings(
     if document.value is not None and not isinstance(document.value, dict):
         raise ConfigError([document.problem((), "a mapping (key: value) is expected")])
     tree, unresolved = interpolate(document, environ, path.parent)
+    _anchor(tree or {}, path.parent)
     return _Loading(document, tree or {}, unresolved).finish(environ, flags or {})
 
 
@@ -72,6 +75,8 @@ def settings_from_environment(environ: Mapping[str, str], flags: Mapping[str, ob
     tree, notes = tree_from_environment(environ)
     loading = _Loading(Document("environment", tree), tree, {})
     loading.notes += notes
+    for name in tree["providers"]:
+        loading.origins["providers", name, "api_key"] = load_spec(name).transport.auth.env or ""
     return loading.finish(environ, flags or {})
 
 
@@ -97,7 +102,7 @@ class _Loading:
         self.notes: list[str] = []
         self._document = document
         self._tree = tree
-        self._origins: dict[located_yaml.Path, str] = {}
+        self.origins: dict[located_yaml.Path, str] = {}
         self._kept: Kept = {}
         self._unresolved = unresolved
         self._removed: set[located_yaml.Path] = set()
@@ -107,12 +112,12 @@ class _Loading:
         """Lay environment and flags over the file, check everything, and raise or return."""
         tree, origins, problems = from_environment(environ)
         self._problems += problems
-        self._origins |= origins
+        self.origins |= origins
         _lay_over(self._tree, tree)
         for dotted, value in flags.items():
             if value is not None:
                 path: located_yaml.Path = tuple(dotted.split("."))
-                self._origins[path] = f"--{dotted.rpartition('.')[2].replace('_', '-')}"
+                self.origins[path] = f"--{dotted.rpartition('.')[2].replace('_', '-')}"
                 _lay_over(self._tree, _nested(path, value))
         providers, models = _names(self._tree, "providers"), _names(self._tree, "models")
         self._add(take_out_unbuilt(self._tree))
@@ -184,7 +189,7 @@ class _Loading:
 
     def _place(self, path: located_yaml.Path, of_key: bool, message: str) -> Problem:
         for length in range(len(path), 0, -1):
-            if origin := self._origins.get(path[:length]):
+            if origin := self.origins.get(path[:length]):
                 return Problem(origin, 0, 0, located_yaml.dotted(path), message)
         problem = self._document.problem(path, message, of_key=of_key)
         return problem if self._document.values else Problem(self._document.file, 0, 0, problem.path, message)
@@ -194,6 +199,15 @@ def _related(path: located_yaml.Path, other: located_yaml.Path) -> bool:
     """Whether one of the two contains the other."""
     shorter = min(len(path), len(other))
     return path[:shorter] == other[:shorter]
+
+
+def _anchor(tree: dict[str, Any], folder: Path) -> None:
+    """Let relative paths of providers count from *folder*, where the file is, and not from where one started."""
+    providers = tree.get("providers")
+    for provider in providers.values() if isinstance(providers, dict) else ():
+        for key in FILE_KEYS if isinstance(provider, dict) else ():
+            if isinstance(provider.get(key), str) and provider[key]:
+                provider[key] = str(folder / Path(provider[key]).expanduser())
 
 
 def _lay_over(base: dict[str, Any], over: Mapping[str, Any]) -> None:

@@ -10,10 +10,12 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr, ValidationError
 
 from adapters.located_yaml import Path
+from adapters.overrides import OVERRIDABLE
 from adapters.registry import UnknownProviderTypeError, load_spec
-from adapters.spec import OVERRIDABLE, ProviderSpec
+from adapters.spec import ProviderSpec
 from adapters.validation import did_you_mean, one_of, problems_of
 from gateway.config.schema import LOCAL_ONLY, REMOTE_ONLY, ProviderSettings, Settings
+from local_engine.registry import find_known, known_models
 
 Finding = tuple[Path, bool, str]
 """A path, whether the key itself is meant, and a message."""
@@ -70,6 +72,10 @@ def _provider(path: Path, provider: ProviderSettings) -> Iterator[Finding]:
     if provider.local:
         if provider.model and provider.model_path:
             yield (*path, "model_path"), True, "either 'model' or 'model_path', not both"
+        elif provider.model and find_known(provider.model) is None:
+            names = [model.name for model in known_models()]
+            hint = f"{did_you_mean(provider.model, names)}{one_of(names)}"
+            yield (*path, "model"), False, f"'{provider.model}' is not in the store; for a file, use model_path.{hint}"
     else:
         yield from _address(path, provider, spec)
         yield from _keys(path, provider, spec)

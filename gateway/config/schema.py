@@ -142,6 +142,9 @@ LOCAL_ONLY = ("model", "model_path", "context", "slots", "threads", "embeddings"
 REMOTE_ONLY = ("base_url", "api_key", "api_keys", "unix_socket", "ca_file", "client_cert", "client_key", "headers")
 """Provider keys that mean nothing to the bundled engine."""
 
+FILE_KEYS = ("unix_socket", "ca_file", "client_cert", "client_key", "model_path")
+"""Provider keys that name a file; a relative one counts from the configuration's folder."""
+
 Usd = Annotated[Decimal, Field(ge=0, le=1_000_000)]
 
 

@@ -117,6 +117,14 @@ def test_overrides_replace_an_entry_and_leave_the_rest() -> None:
     assert spec.params["max_completion_tokens"].support is Support.NATIVE, "the shared spec never changes"
 
 
+def test_an_override_without_support_changes_only_what_it_names() -> None:
+    changed = load_spec("vllm").with_overrides({"params": {"stop": {"max_items": 16}}})
+
+    assert changed.params["stop"].max_items == 16
+    assert changed.params["stop"].support is Support.LIMITED
+    assert changed.params["stop"].patch is Patch.CLIENT_SIDE_STOP
+
+
 def test_no_overrides_give_the_very_same_object() -> None:
     spec = load_spec("vllm")
 

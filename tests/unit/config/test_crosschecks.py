@@ -40,6 +40,7 @@ def _report(tmp_path: Path, text: str) -> str:
         ("type: vllm, slots: 2", "p.slots", "'slots' applies to 'type: local' only"),
         ("type: vllm, max_concurrency: 0", "p.max_concurrency", "found '0'; at least 1 is expected"),
         ("type: local, base_url: http://h", "p.base_url", "'base_url' does not apply to the local engine"),
+        ("type: local, model: smollm2-135m", "p.model", "is not in the store; for a file, use model_path."),
         ("type: local, model: a, model_path: /dev/null", "p.model_path", "either 'model' or 'model_path', not both"),
         ("type: vllm, overrides: {parms: {}}", "p.overrides.parms", "cannot be overridden. Did you mean 'params'?"),
         ("type: vllm, overrides: {params: {stp: {support: native}}}", "p.overrides.params.stp", "Did you mean 'stop'?"),
@@ -112,3 +113,11 @@ def test_an_open_gateway_is_fine_on_a_loopback_host(tmp_path: Path, host: str) -
     path.write_text(f"auth: {{mode: open}}\nserver: {{host: '{host}'}}\n{SERVED}", encoding="utf-8")
 
     assert load_settings(path, environ={}).auth.mode == "open"
+
+
+def test_relative_paths_count_from_the_files_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine.gguf").write_bytes(b"x")
+    path = tmp_path / "c.yaml"
+    path.write_text(f"providers: {{l: {{type: local, model_path: ./mine.gguf}}}}\n{SERVED}", encoding="utf-8")
+
+    assert load_settings(path, environ={}).providers["l"].model_path == tmp_path / "mine.gguf"

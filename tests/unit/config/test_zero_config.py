@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gateway.catalog import Catalog
 from gateway.config.zero import hosted_types
-from gateway.settings import load_settings, settings_from_environment
+from gateway.settings import ConfigError, load_settings, settings_from_environment
 
 
 def test_an_empty_environment_gives_the_local_engine_under_both_names() -> None:
@@ -65,3 +67,10 @@ def test_all_hosted_providers_together_are_a_right_configuration() -> None:
     assert {provider.keys for name, provider in settings.providers.items() if name != "local"} == {
         (key,) for key in environ.values()
     }
+
+
+def test_a_key_no_header_can_carry_is_told_by_its_variable() -> None:
+    with pytest.raises(ConfigError) as caught:
+        settings_from_environment({"GROQ_API_KEY": "gsk_secret\n"})
+
+    assert caught.value.render().startswith("GROQ_API_KEY  providers.groq.api_key\n  the key holds a line break")
