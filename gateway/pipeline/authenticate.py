@@ -19,6 +19,7 @@ __all__ = ["AuthMode", "Authenticator", "VirtualKey"]
 Headers = Sequence[tuple[bytes, bytes]]
 
 _POLL_SECONDS: Final = 1.0
+_ANSWER_SECONDS: Final = 3.0
 _TRUSTED_SECONDS: Final = 300.0
 _REFUSED_SECONDS: Final = 2.0
 _MAX_REFUSED: Final = 10_000
@@ -158,11 +159,21 @@ class Authenticator:
             task.exception()
 
     async def _ask(self, digests: list[bytes]) -> VirtualKey | None:
+        # While the database is away, a client that sends a foreign login beside its key must not wait for it each time.
+        if self._failing and (key := self._remembered(digests)) is not None:
+            return key
         seen_change = self._seen_change
         try:
-            found = await self._store.find(digests)
-        except StorageError as error:
-            return self._without_database(digests, error)
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                found = await self._store.find(digests)
+        except (StorageError, TimeoutError) as error:
+            if (key := self._remembered(digests)) is not None:
+                return key
+            raise OverloadedError(
+                "API keys cannot be checked right now. Try again shortly.",
+                code="database_unavailable",
+                headers={"retry-after": "2"},
+            ) from error
         now = self._clock()
         for digest in digests:
             record = found.get(digest)
@@ -175,17 +186,13 @@ class Authenticator:
             self._refuse(digest)
         return None
 
-    def _without_database(self, digests: list[bytes], error: StorageError) -> VirtualKey:
+    def _remembered(self, digests: list[bytes]) -> VirtualKey | None:
         if self._monotonic() <= self._trusted_until:
             for digest in digests:
                 key = self._known.get(digest)
                 if key is not None and (key.expires_at is None or self._clock() < key.expires_at):
                     return key
-        raise OverloadedError(
-            "API keys cannot be checked right now. Try again shortly.",
-            code="database_unavailable",
-            headers={"retry-after": "2"},
-        ) from error
+        return None
 
     def _remember(self, record: KeyRecord) -> None:
         self._refused.pop(record.digest, None)

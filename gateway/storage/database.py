@@ -10,16 +10,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from typing import Any, Final
 
-from sqlalchemy import event, text
-from sqlalchemy.exc import DBAPIError, IntegrityError, ProgrammingError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy import URL, event, text
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from gateway.storage.errors import SchemaError, StorageError, StorageUnavailableError
+from gateway.storage.errors import StorageError
+from gateway.storage.failures import failures, in_words
 from gateway.storage.urls import DEFAULT_URL, DatabaseUrl, parse_database_url
 
 _CONNECT_TIMEOUT_SECONDS: Final = 5.0
-_STATEMENT_TIMEOUT_SECONDS: Final = 10.0
+_MIGRATION_SECONDS: Final = 3600.0
 _POOL_SIZE: Final = 4
 _WRITE: Final = "gateway_write"
 
@@ -31,10 +31,12 @@ class Database:
     threads of its own, so that no statement holds up the event loop.
     """
 
-    def __init__(self, url: str = DEFAULT_URL) -> None:
-        self.url: DatabaseUrl = parse_database_url(url)
+    def __init__(self, url: str | DatabaseUrl = DEFAULT_URL, *, patience_seconds: float = 10.0) -> None:
+        """*patience_seconds* is how long a statement may take, waiting for locks included."""
+        self.url = url if isinstance(url, DatabaseUrl) else parse_database_url(url)
+        self._patience_seconds = patience_seconds
         self._engine: AsyncEngine | None = None
-        self._failures = _failures(self.url)
+        self._failures = failures(self.url)
 
     @property
     def is_sqlite(self) -> bool:
@@ -53,9 +55,9 @@ class Database:
             return
         if self.is_sqlite:
             await asyncio.to_thread(_prepare_file, self.url)
-            self._engine = _sqlite_engine(self.url)
+            self._engine = _sqlite_engine(self.url, self._patience_seconds)
         else:
-            self._engine = _postgres_engine(self.url)
+            self._engine = _postgres_engine(self.url, self._patience_seconds)
         try:
             await self.ping()
         except BaseException:
@@ -88,17 +90,31 @@ class Database:
                 yield connection
 
     @asynccontextmanager
+    async def begin_migration(self) -> AsyncIterator[AsyncConnection]:
+        """`begin` on a connection of its own, which waits as long as another process may take to migrate."""
+        patient = Database(self.url, patience_seconds=_MIGRATION_SECONDS)
+        await patient.connect()
+        try:
+            async with patient.begin() as connection:
+                yield connection
+        finally:
+            await patient.aclose()
+
+    @asynccontextmanager
     async def _connection(self) -> AsyncIterator[AsyncConnection]:
         try:
             connection = await self.engine.connect()
         except self._failures as error:
-            raise _in_words(error, self.url) from error
+            raise in_words(error, self.url) from error
+        except ValueError as error:
+            # Half of what can be wrong with a PostgreSQL address; the message may quote it, password and all.
+            raise StorageError(f"{self.url} is no usable address. Correct storage.database_url.") from error
         try:
             yield connection
         except IntegrityError:
             raise  # a broken rule is the caller's to explain
         except self._failures as error:
-            raise _in_words(error, self.url) from error
+            raise in_words(error, self.url) from error
         finally:
             # Cancelled in the middle of a statement, a connection must still find its way back to the pool.
             await asyncio.shield(connection.close())
@@ -110,7 +126,10 @@ def _prepare_file(url: DatabaseUrl) -> None:
     assert path is not None
     try:
         # SQLite gives its -wal and -shm files the mode of the main file, so this one call protects all three.
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        # Only a new file may be opened so: closing an old one would drop the locks this process has on it.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        pass
     except OSError as error:
         raise StorageError(
             f"Cannot open the database file {path}: {error.strerror}. "
@@ -124,13 +143,14 @@ def _prepare_file(url: DatabaseUrl) -> None:
             return
         except sqlite3.Error as error:
             if patience_seconds is None or "locked" not in str(error):
-                raise _in_words(error, url) from error
+                raise in_words(error, url) from error
             time.sleep(patience_seconds)
 
 
-def _sqlite_engine(url: DatabaseUrl) -> AsyncEngine:
+def _sqlite_engine(url: DatabaseUrl, patience_seconds: float) -> AsyncEngine:
     engine = create_async_engine(
-        f"sqlite+aiosqlite:///{url.sqlite_path}",
+        URL.create("sqlite+aiosqlite", database=str(url.sqlite_path)),
+        hide_parameters=True,
         pool_size=_POOL_SIZE,
         max_overflow=0,
         pool_timeout=_CONNECT_TIMEOUT_SECONDS,
@@ -141,7 +161,7 @@ def _sqlite_engine(url: DatabaseUrl) -> AsyncEngine:
         # Python's sqlite3 would begin transactions by itself, but not before DDL and never as IMMEDIATE.
         connection.isolation_level = None
         cursor = connection.cursor()
-        for pragma in ("busy_timeout=5000", "foreign_keys=ON", "synchronous=NORMAL"):
+        for pragma in (f"busy_timeout={patience_seconds * 1000:.0f}", "foreign_keys=ON", "synchronous=NORMAL"):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
@@ -155,73 +175,24 @@ def _sqlite_engine(url: DatabaseUrl) -> AsyncEngine:
     return engine
 
 
-def _postgres_engine(url: DatabaseUrl) -> AsyncEngine:
+def _postgres_engine(url: DatabaseUrl, patience_seconds: float) -> AsyncEngine:
     import asyncpg  # type: ignore[import-untyped]  # it ships no types
 
     async def connect(**_: object) -> Any:
         return await asyncpg.connect(
             dsn=url.postgres_dsn,
             timeout=_CONNECT_TIMEOUT_SECONDS,
-            command_timeout=_STATEMENT_TIMEOUT_SECONDS,
+            command_timeout=patience_seconds,
             server_settings={"application_name": "switchgear"},
         )
 
     return create_async_engine(
         "postgresql+asyncpg://",
         async_creator=connect,
+        hide_parameters=True,
         pool_size=_POOL_SIZE,
         max_overflow=_POOL_SIZE,
         pool_timeout=_CONNECT_TIMEOUT_SECONDS,
         # A server that was restarted leaves dead connections in the pool; look-ups are rare enough to ask first.
         pool_pre_ping=True,
     )
-
-
-def _failures(url: DatabaseUrl) -> tuple[type[Exception], ...]:
-    """What a statement can end with: SQLAlchemy's classes, and what drivers raise past them."""
-    if url.is_sqlite:
-        return (DBAPIError, PoolTimeoutError, sqlite3.Error, OSError)
-    import asyncpg
-
-    return (DBAPIError, PoolTimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
-
-
-def _in_words(error: BaseException, url: DatabaseUrl) -> StorageError:
-    cause = error
-    while isinstance(cause, DBAPIError) and cause.orig is not None:
-        cause = cause.orig
-    said = str(cause).strip() or type(cause).__name__
-    if url.is_sqlite:
-        return _sqlite_in_words(said, url)
-    names = {kind.__name__ for kind in type(cause).__mro__} | {type(cause.__cause__).__name__}
-    if names & {"InvalidPasswordError", "InvalidAuthorizationSpecificationError"}:
-        return StorageError(f"{url} refused the user name or password: {said}. Correct storage.database_url.")
-    if "InvalidCatalogNameError" in names:
-        return StorageError(f"{url} has no such database: {said}. Create it, or correct storage.database_url.")
-    if "InsufficientPrivilegeError" in names:
-        return StorageError(f"{url} does not permit this: {said}. Grant the right to the user.")
-    if names & {"UndefinedTableError", "UndefinedColumnError"}:
-        return SchemaError(f"{url} lacks something this version needs: {said}. Run `gateway db upgrade`.")
-    if "DuplicateTableError" in names:
-        return SchemaError(f"{url} holds tables that are not ours: {said}. Use a database of its own.")
-    if isinstance(error, ProgrammingError):
-        return StorageError(f"{url} refused a statement: {said}.")
-    if isinstance(cause, PoolTimeoutError):
-        said = "all connections are busy"
-    if isinstance(cause, TimeoutError):
-        said = "no answer in time"
-    return StorageUnavailableError(f"{url} cannot be reached: {said}. Check that the server runs and the address.")
-
-
-def _sqlite_in_words(said: str, url: DatabaseUrl) -> StorageError:
-    if "not a database" in said or "malformed" in said:
-        return StorageError(
-            f"{url} is damaged or no SQLite database ({said}). Move it away or restore it from a backup."
-        )
-    if "readonly" in said:
-        return StorageError(f"{url} is not writable ({said}). Correct its owner or mode.")
-    if "no such table" in said or "no such column" in said:
-        return SchemaError(f"{url} lacks something this version needs: {said}. Run `gateway db upgrade`.")
-    if "already exists" in said:
-        return SchemaError(f"{url} holds tables that are not ours: {said}. Use a database of its own.")
-    return StorageUnavailableError(f"{url} cannot be used right now: {said}.")

@@ -15,6 +15,10 @@ class StorageUnavailableError(StorageError):
     """The database cannot be reached or does not answer; the same call may work later."""
 
 
+class RejectedError(StorageError):
+    """The database works but does not take these values; trying again is useless."""
+
+
 class SchemaError(StorageError):
     """The tables are older or newer than this version of the code."""
 

@@ -11,12 +11,16 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
 
 from gateway.storage import tables
 from gateway.storage.database import Database
-from gateway.storage.errors import StorageError
+from gateway.storage.errors import RejectedError, StorageError
 
 _RETRY_SECONDS: Final = 1.0
+
+# What inserting a row that cannot be stored ends with; drivers let some of Python's own errors through.
+_UNUSABLE: Final = (RejectedError, IntegrityError, TypeError, ValueError, OverflowError)
 
 _log = logging.getLogger(__name__)
 
@@ -77,7 +81,8 @@ class RequestLog:
     """Takes rows at once and writes them within a second, or sooner when many have gathered.
 
     While the database is away rows wait, the oldest giving way once *capacity* is reached; `dropped` counts those.
-    Each row is written at most once, even when the answer to a commit was lost.
+    Each row is written at most once, even when the answer to a commit was lost; one that cannot be stored at all is
+    dropped alone.
     """
 
     def __init__(
@@ -166,13 +171,38 @@ class RequestLog:
     async def _write_batch(self) -> None:
         # The batch stays in `_retry`, with its ids, until it is known to be stored.
         if not self._retry:
-            rows = self._rows
-            self._retry = [_parameters(rows.popleft()) for _ in range(min(len(rows), self._batch_rows))]
+            self._retry = self._take()
+        try:
+            await self._insert(self._retry)
+        except _UNUSABLE:
+            # One row that the database does not take must neither cost the others nor block them for ever.
+            for parameters in self._retry:
+                try:
+                    await self._insert([parameters])
+                except _UNUSABLE as error:
+                    self._drop(error)
+        self._retry = []
+
+    def _take(self) -> list[tuple[Any, ...]]:
+        batch = []
+        for _ in range(min(len(self._rows), self._batch_rows)):
+            try:
+                batch.append(_parameters(self._rows.popleft()))
+            except (TypeError, ValueError) as error:
+                self._drop(error)
+        return batch
+
+    async def _insert(self, batch: list[tuple[Any, ...]]) -> None:
+        if not batch:
+            return
         self._statement = self._statement or _insert_statement(self._database)
         async with self._database.begin() as connection:
-            await connection.exec_driver_sql(self._statement, self._retry)
-        self.written += len(self._retry)
-        self._retry = []
+            await connection.exec_driver_sql(self._statement, batch)
+        self.written += len(batch)
+
+    def _drop(self, error: Exception) -> None:
+        self.dropped += 1
+        _log.error("a request log row is dropped, since it cannot be stored: %s", type(error).__name__)
 
 
 def _parameters(row: RequestRow) -> tuple[Any, ...]:

@@ -64,7 +64,7 @@ async def upgrade_schema(database: Database) -> SchemaState:
     Several processes may try at once: one does it and the others find it done. A process killed in the middle
     leaves the old schema. A schema that is ahead is a `SchemaError`.
     """
-    async with database.begin() as connection:
+    async with database.begin_migration() as connection:
         if not database.is_sqlite:  # SQLite's transaction holds the only write lock already
             await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ADVISORY_LOCK})
         state = SchemaState(current=await _current(connection), head=HEAD)

@@ -38,7 +38,7 @@ async def test_sqlite_is_set_up_for_many_readers_and_waiting_writers(tmp_path: P
         ]
     await database.aclose()
 
-    assert found == ["wal", 1, 5000]
+    assert found == ["wal", 1, 10_000]
 
 
 async def test_a_transaction_is_kept_whole_or_not_at_all(database: Database) -> None:
@@ -123,6 +123,37 @@ async def test_an_unreachable_server_is_said_to_be_unreachable() -> None:
             await Database(f"postgresql://me:hunter2@127.0.0.1:{port}/x").connect()
 
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:hunter2@db:port/x", "postgresql://me:hunter2@[::1/x"])
+async def test_an_address_that_is_none_is_refused_without_the_password(url: str) -> None:
+    with pytest.raises(StorageError, match=r"no usable address.*storage\.database_url") as caught:
+        await Database(url).connect()
+
+    assert "hunter2" not in str(caught.value)
+
+
+async def test_a_directory_in_the_place_of_the_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=f"{tmp_path} cannot be opened"):
+        await Database(f"sqlite:///{tmp_path}").connect()
+
+
+async def test_a_file_name_may_hold_any_characters(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/a %20 #ä.db")
+    await database.connect()
+    await database.aclose()
+
+    assert [path.name for path in tmp_path.iterdir()] == ["a %20 #ä.db"]
+
+
+async def test_a_statement_that_takes_too_long_is_given_up(postgres: Any) -> None:
+    database = Database(postgres.get_uri(), patience_seconds=0.2)
+    await database.connect()
+    with pytest.raises(StorageUnavailableError, match="no answer in time"):
+        async with database.read() as connection:
+            await connection.execute(text("SELECT pg_sleep(30)"))
+    await database.ping()
+    await database.aclose()
 
 
 async def test_a_missing_postgresql_database_is_named(postgres: Any) -> None:

@@ -191,6 +191,43 @@ async def test_a_batch_whose_commit_was_not_answered_is_not_written_twice(databa
     assert await _stored(database) == ["req-0", "req-1", "req-2"]
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"prompt_tokens": 2**70},
+        {"endpoint": None},
+        {"total_ms": object()},
+        {"error_code": "\ud800"},
+        {"tags": [object()]},
+        {"attempts": [AttemptRow("t", None, 2**70, 0.0, 0.0)]},
+    ],
+)
+async def test_a_row_that_cannot_be_stored_is_dropped_alone(
+    database: Database, bad: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    log = RequestLog(database)
+    for number in range(3):
+        log.add(_row(number))
+    log.add(_row(3)._replace(**bad))
+    log.add(_row(4))
+    await log.flush()
+
+    assert await _stored(database) == ["req-0", "req-1", "req-2", "req-4"]
+    assert (log.written, log.dropped, log.pending) == (4, 1, 0)
+    assert "cannot be stored" in caplog.text
+
+
+async def test_a_zero_byte_that_postgresql_does_not_take_costs_no_other_row(database: Database) -> None:
+    log = RequestLog(database)
+    log.add(_row(0)._replace(error_code="a\0b"))
+    log.add(_row(1)._replace(tags=["a\0b"]))
+    log.add(_row(2))
+    await log.flush()
+
+    assert (await _stored(database))[-1] == "req-2"
+    assert log.pending == 0
+
+
 async def test_closing_without_a_database_gives_up_in_time_and_says_how_much_is_lost(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from sqlalchemy import inspect, text
 from gateway.package_data import data_path
 from gateway.storage.database import Database
 from gateway.storage.errors import SchemaError
-from gateway.storage.schema import prepare_schema, schema_state, upgrade_schema
+from gateway.storage.schema import _ADVISORY_LOCK, prepare_schema, schema_state, upgrade_schema
 from gateway.storage.tables import HEAD, metadata
 
 
@@ -86,3 +87,21 @@ async def test_a_schema_of_a_later_version_is_refused(empty: Database) -> None:
         await prepare_schema(empty, migrate=True)
     with pytest.raises(SchemaError, match="ahead"):
         await upgrade_schema(empty)
+
+
+async def test_a_migration_waits_for_another_one_longer_than_statements_may_take(empty_url: str) -> None:
+    first, second = Database(empty_url, patience_seconds=0.1), Database(empty_url, patience_seconds=0.1)
+    await first.connect()
+    await second.connect()
+    async with first.begin() as connection:
+        if not first.is_sqlite:
+            await connection.execute(text(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})"))
+        waiting = asyncio.create_task(upgrade_schema(second))
+        await asyncio.sleep(0.5)
+        assert not waiting.done()
+    await waiting
+    state = await schema_state(first)
+    await first.aclose()
+    await second.aclose()
+
+    assert state.is_current

@@ -136,14 +136,14 @@ async def test_a_migrator_that_is_killed_leaves_the_old_schema(tmp_path: Path, t
     path = tmp_path / "gateway.db"
     script = f"""
 import asyncio, os, signal, sys
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 from gateway.storage.database import Database
 from gateway.storage.schema import prepare_schema
 
 async def main():
     database = Database(sys.argv[1])
     await database.connect()
-    @event.listens_for(database.engine.sync_engine, "after_cursor_execute")
+    @event.listens_for(Engine, "after_cursor_execute")
     def die(connection, cursor, statement, *rest):
         if "CREATE TABLE {table}" in statement:
             os.kill(os.getpid(), signal.SIGKILL)
