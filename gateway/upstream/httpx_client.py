@@ -244,7 +244,7 @@ def _translate(error: httpx2.HTTPError, name: str, sent: bool, began: bool = Fal
             kind, words = FailureKind.CONNECT, "the connection closed during the TLS handshake"
         case httpx2.ConnectError() if any(isinstance(cause, ssl.SSLError) for cause in causes):
             kind, words = FailureKind.TLS, "no trusted TLS connection"
-        case httpx2.ConnectError() | httpx2.ProxyError():
+        case httpx2.NetworkError() | httpx2.ProxyError() if not sent:
             kind, words = FailureKind.CONNECT, "no connection"
         case httpx2.RemoteProtocolError() if str(error).startswith(("Server disconnected", "peer closed")):
             kind, words = broken, "the connection broke before the answer was complete"
@@ -259,4 +259,4 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     cause: BaseException | None = error
     while cause is not None:
         yield cause
-        cause = cause.__cause__ or cause.__context__
+        cause = cause.__cause__

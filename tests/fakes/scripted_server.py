@@ -100,6 +100,7 @@ class ScriptedServer:
         ssl_context: ssl.SSLContext | None = None,
         unix_path: str | None = None,
         host: str = "127.0.0.1",
+        port: int = 0,
     ) -> None:
         self._script = script
         self._on_connect = on_connect
@@ -110,7 +111,7 @@ class ScriptedServer:
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
-        self.port = 0
+        self.port = port
         self.requests: list[RecordedRequest] = []
         self.connections = 0
         """How many connections there have been."""
@@ -122,7 +123,9 @@ class ScriptedServer:
         if self._unix_path is not None:
             self._server = await asyncio.start_unix_server(self._serve, self._unix_path, ssl=self._ssl_context)
         else:
-            self._server = await asyncio.start_server(self._serve, self._host, 0, ssl=self._ssl_context, backlog=1024)
+            self._server = await asyncio.start_server(
+                self._serve, self._host, self.port, ssl=self._ssl_context, backlog=1024
+            )
             self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -136,7 +139,7 @@ class ScriptedServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def wait_until(self, condition: Callable[[ScriptedServer], bool], seconds: float = 5.0) -> None:
-        """Return when *condition* holds; it is looked at after each request and each end of a connection."""
+        """Return when *condition* holds; it is looked at after each request, and each begin and end of a connection."""
         async with asyncio.timeout(seconds):
             while not condition(self):
                 self._changed.clear()
@@ -148,6 +151,7 @@ class ScriptedServer:
         self._tasks.add(task)
         self.connections += 1
         self.open_connections += 1
+        self._changed.set()
         try:
             with contextlib.suppress(ConnectionError, ssl.SSLError, asyncio.IncompleteReadError):
                 await self._converse(self.connections, reader, writer)
