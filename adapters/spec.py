@@ -190,6 +190,8 @@ class ConflictSpec(_Fact):
     code: str | None = None
     message_like: str | None = None
     patch: Patch | None = None
+    only_after: int | None = None
+    """Patch only once the provider has refused the combination with this status: it may well take it."""
 
 
 class ReasoningSpec(_Fact):
