@@ -230,7 +230,8 @@ def _check_head(response: httpx2.Response, name: str) -> None:
 def _translate(error: httpx2.HTTPError, name: str, sent: bool, began: bool = False) -> ProviderError:
     import httpx2
 
-    causes = list(_causes(error))
+    # A handshake that waits for the network leaves SSLWantReadError behind in the chain, which is no failure.
+    causes = [cause for cause in _causes(error) if not isinstance(cause, ssl.SSLWantReadError)]
     detail = "; ".join(f"{type(cause).__name__}: {cause}" for cause in causes)
     broken = FailureKind.INTERRUPTED if began else FailureKind.RESET
     match error:
@@ -259,4 +260,4 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     cause: BaseException | None = error
     while cause is not None:
         yield cause
-        cause = cause.__cause__
+        cause = cause.__cause__ or cause.__context__
