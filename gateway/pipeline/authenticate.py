@@ -59,6 +59,7 @@ class Authenticator:
         self._known: dict[bytes, VirtualKey] = {}
         self._refused: dict[bytes, float] = {}
         self._asking: dict[bytes, asyncio.Task[VirtualKey | None]] = {}
+        self._polling = asyncio.Lock()
         self._seen_change: int | None = None
         self._trusted_until = float("-inf")
         self._failing = False
@@ -121,21 +122,22 @@ class Authenticator:
 
     async def poll(self) -> None:
         """See now what has changed; `StorageError` when the database does not answer."""
-        started = self._monotonic()
-        newest = await self._store.last_change()
-        if self._seen_change is None or newest < self._seen_change:
-            # The first poll, or a database restored from a backup: nothing remembered can be relied on.
-            self._known.clear()
-            self._refused.clear()
-        elif newest > self._seen_change:
-            for record in await self._store.changes_since(self._seen_change):
-                self._refused.pop(record.digest, None)
-                if record.revoked_at is not None:
-                    self._known.pop(record.digest, None)
-                elif record.digest in self._known:
-                    self._known[record.digest] = record.key
-        self._seen_change = newest
-        self._trusted_until = started + _TRUSTED_SECONDS
+        async with self._polling:
+            started = self._monotonic()
+            newest = await self._store.last_change()
+            if self._seen_change is None or newest < self._seen_change:
+                # The first poll, or a database restored from a backup: nothing remembered can be relied on.
+                self._known.clear()
+                self._refused.clear()
+            elif newest > self._seen_change:
+                for record in await self._store.changes_since(self._seen_change):
+                    self._refused.pop(record.digest, None)
+                    if record.revoked_at is not None:
+                        self._known.pop(record.digest, None)
+                    elif record.digest in self._known:
+                        self._known[record.digest] = record.key
+            self._seen_change = newest
+            self._trusted_until = started + _TRUSTED_SECONDS
 
     async def _run(self) -> None:
         while True:

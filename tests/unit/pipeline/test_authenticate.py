@@ -317,6 +317,60 @@ async def test_without_the_database_known_keys_work_for_five_minutes_and_others_
         await authenticator.look_up(_bearer(secret))
 
 
+async def test_a_database_that_does_not_answer_is_not_waited_for_long(
+    authenticator: Authenticator, store: KeyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(_digests: object) -> None:
+        await asyncio.Event().wait()
+
+    _, secret = await store.create("never seen")
+    monkeypatch.setattr(store, "find", hang)
+    monkeypatch.setattr("gateway.pipeline.authenticate._ANSWER_SECONDS", 0.02)
+
+    with pytest.raises(OverloadedError):
+        await authenticator.look_up(_bearer(secret))
+
+
+async def test_once_an_outage_is_known_a_foreign_login_beside_a_known_key_costs_no_waiting(
+    store: KeyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.pipeline.authenticate._POLL_SECONDS", 0.01)
+    authenticator = Authenticator(store)
+    await authenticator.poll()
+    key, secret = await store.create("known")
+    await authenticator.poll()
+    await _who(authenticator, _bearer(secret))
+    await store.database.aclose()
+    authenticator.start()
+    async with asyncio.timeout(5):
+        while not authenticator._failing:
+            await asyncio.sleep(0.01)
+
+    async def unexpected(_digests: object) -> None:
+        raise AssertionError("the database is asked")
+
+    monkeypatch.setattr(store, "find", unexpected)
+    found = await authenticator.look_up([(b"authorization", FOREIGN), (b"x-api-key", secret.encode())])
+    await authenticator.aclose()
+
+    assert found == key
+
+
+async def test_polls_that_overlap_do_not_mistake_each_other_for_a_restored_backup(
+    authenticator: Authenticator, store: KeyStore
+) -> None:
+    key, secret = await store.create("kept")
+    await _who(authenticator, _bearer(secret))
+
+    async def make_and_poll(number: int) -> None:
+        await store.create(f"other {number}")
+        await authenticator.poll()
+
+    await asyncio.gather(*(make_and_poll(number) for number in range(8)), authenticator.poll())
+
+    assert authenticator.check(_bearer(secret)) == key
+
+
 async def test_nothing_is_trusted_before_changes_are_followed(store: KeyStore) -> None:
     authenticator = Authenticator(store)
     key, secret = await store.create("laptop")
