@@ -6,12 +6,19 @@ from typing import Any, Final
 
 import msgspec
 
-from adapters.failures import error_fields
-from adapters.stream import UsageFields
+from adapters.failures import ErrorFields, read_error
+from adapters.stream import read_usage
 from adapters.types import Operation, Usage
 
 _NOT_OF_THE_WHOLE: Final = ("choices", "object")
 _NOTHING: Final = msgspec.Raw(b"null")
+_NO_ERROR: Final = frozenset((b"null", b'""', b"{}", b"false"))
+# No model calls more tools at once; an index beyond it is nonsense, and would be filled up to.
+_MOST_CALLS: Final = 2048
+
+
+class UnreadableError(ValueError):
+    """An answer or a stream is JSON, but of no shape that can be turned into the other."""
 
 
 class Answer(msgspec.Struct, gc=False):
@@ -19,7 +26,7 @@ class Answer(msgspec.Struct, gc=False):
 
     choices: list[msgspec.Raw] | None = None
     data: msgspec.Raw = _NOTHING
-    usage: UsageFields | None = None
+    usage: msgspec.Raw = _NOTHING
     error: msgspec.Raw = _NOTHING
 
 
@@ -28,12 +35,15 @@ _decode = msgspec.json.Decoder(Answer).decode
 
 def read_answer(body: bytes) -> Answer:
     """Decode an answer; `msgspec.DecodeError` when it is no JSON object of the right shape."""
-    return _decode(body)
+    try:
+        return _decode(body)
+    except RecursionError:
+        raise msgspec.DecodeError("nested too deeply") from None
 
 
 def has_error(answer: Answer) -> bool:
     """True when a 200 holds an error object instead of an answer (U25)."""
-    return bytes(answer.error) not in (b"null", b'""', b"{}")
+    return bytes(answer.error) not in _NO_ERROR
 
 
 def is_complete(answer: Answer, operation: Operation) -> bool:
@@ -44,7 +54,13 @@ def is_complete(answer: Answer, operation: Operation) -> bool:
 
 
 def usage_of(answer: Answer) -> Usage | None:
-    return answer.usage.to_usage() if answer.usage is not None else None
+    """The figures of an answer, or None when it has none that make sense."""
+    return read_usage(answer.usage)
+
+
+def text_bytes(answer: Answer) -> int:
+    """How much text the answer holds, about: what it is charged by when it tells no usage."""
+    return sum(len(bytes(choice)) for choice in answer.choices or ())
 
 
 def with_model(body: bytes, model: bytes) -> bytes:
@@ -55,7 +71,21 @@ def with_model(body: bytes, model: bytes) -> bytes:
 
 
 def fold(payloads: list[bytes], operation: Operation) -> bytes:
-    """One whole answer from the chunks of a stream (U27: an upstream that streams although it was not asked to)."""
+    """One whole answer from the chunks of a stream (U27: an upstream that streams although it was not asked to).
+
+    Raises `UnreadableError` for chunks that are none, and for a stream that broke off: a choice without a
+    finish_reason is not a whole one.
+    """
+    try:
+        whole = _fold(payloads, operation)
+    except _SHAPE_ERRORS as error:
+        raise UnreadableError(str(error)) from None
+    if any(choice["finish_reason"] is None for choice in whole["choices"]):
+        raise UnreadableError("a choice has no finish_reason")
+    return msgspec.json.encode(whole)
+
+
+def _fold(payloads: list[bytes], operation: Operation) -> dict[str, Any]:
     whole: dict[str, Any] = {}
     choices: dict[int, dict[str, Any]] = {}
     for payload in payloads:
@@ -67,7 +97,7 @@ def fold(payloads: list[bytes], operation: Operation) -> bytes:
             _fold_choice(choice, part, operation)
     whole["object"] = "chat.completion" if operation is Operation.CHAT else "text_completion"
     whole["choices"] = [choices[index] for index in sorted(choices)]
-    return msgspec.json.encode(whole)
+    return whole
 
 
 def _fold_choice(choice: dict[str, Any], part: dict[str, Any], operation: Operation) -> None:
@@ -93,7 +123,11 @@ def _fold_choice(choice: dict[str, Any], part: dict[str, Any], operation: Operat
 
 def _fold_calls(calls: list[dict[str, Any]], parts: list[dict[str, Any]]) -> None:
     for part in parts:
-        index = part.get("index", len(calls) - 1 if calls else 0)
+        index = part.get("index")
+        if index is None:
+            index = max(0, len(calls) - 1)
+        if not 0 <= index < _MOST_CALLS:
+            raise UnreadableError("a tool call has no sensible index")
         while len(calls) <= index:
             calls.append({"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
         call, function = calls[index], part.get("function") or {}
@@ -103,7 +137,17 @@ def _fold_calls(calls: list[dict[str, Any]], parts: list[dict[str, Any]]) -> Non
 
 
 def unfold(body: bytes, operation: Operation) -> list[bytes]:
-    """The chunk payloads of a stream that says what a whole answer says (U27: a whole where a stream was asked for)."""
+    """The chunk payloads of a stream that says what a whole answer says (U27: a whole where a stream was asked for).
+
+    Raises `UnreadableError` when the answer is of no known shape.
+    """
+    try:
+        return [msgspec.json.encode(payload) for payload in _unfold(body, operation)]
+    except _SHAPE_ERRORS as error:
+        raise UnreadableError(str(error)) from None
+
+
+def _unfold(body: bytes, operation: Operation) -> list[dict[str, Any]]:
     whole = msgspec.json.decode(body)
     base = {name: value for name, value in whole.items() if name not in ("choices", "usage", "object")}
     base["object"] = "chat.completion.chunk" if operation is Operation.CHAT else "text_completion"
@@ -127,9 +171,13 @@ def unfold(body: bytes, operation: Operation) -> list[bytes]:
             payloads.append({**base, "choices": [{**end, "finish_reason": reason}]})
     if whole.get("usage"):
         payloads.append({**base, "choices": [], "usage": whole["usage"]})
-    return [msgspec.json.encode(payload) for payload in payloads]
+    return payloads
 
 
-def error_in(answer: Answer) -> Any:
+# What decoded JSON of an unexpected shape raises when it is taken apart.
+_SHAPE_ERRORS: Final = (msgspec.MsgspecError, AttributeError, IndexError, KeyError, RecursionError, TypeError)
+
+
+def error_in(answer: Answer) -> ErrorFields:
     """The fields of the error object that a 200 holds."""
-    return error_fields({"error": msgspec.json.decode(answer.error)})
+    return read_error(b'{"error":%b}' % bytes(answer.error)) or ErrorFields()

@@ -17,6 +17,7 @@ from adapters.types import FailureKind
 
 MAX_RETRY_AFTER_SECONDS: Final = 300.0
 _MAX_MESSAGE: Final = 600
+_MAX_CODE: Final = 100
 
 _CONTEXT_CODES: Final = frozenset({"context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"})
 _FILTER_CODES: Final = frozenset({"content_filter", "content_policy_violation", "moderation_blocked"})
@@ -28,6 +29,7 @@ _CONTEXT_WORDS: Final = re.compile(
     r"|max_new_tokens` must be <=|prompt is too long|input is too long|too many (?:input )?tokens",
     re.IGNORECASE,
 )
+_STATUS: Final = re.compile(r"[0-9]{1,6}")
 _FILTER_WORDS: Final = re.compile(r"content (?:management )?policy|safety system|content filter", re.IGNORECASE)
 
 _BY_STATUS: Final[Mapping[int, FailureKind]] = {
@@ -89,7 +91,7 @@ def read_error(body: bytes) -> ErrorFields | None:
     """
     try:
         decoded = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     return error_fields(decoded)
 
@@ -105,11 +107,11 @@ def error_fields(decoded: Any) -> ErrorFields | None:
         return ErrorFields(message=inner, type=_text(decoded.get("error_type")), code=_text(decoded.get("error_code")))
     if not isinstance(inner, dict):
         return None
-    message = inner.get("message", inner.get("detail", inner.get("msg", "")))
+    message = next((inner[name] for name in ("message", "detail", "msg") if inner.get(name) is not None), "")
     if not isinstance(message, str):
         message = msgspec.json.encode(message).decode()
     code, status = inner.get("code"), None
-    if isinstance(code, str) and code.isdigit():
+    if isinstance(code, str) and _STATUS.fullmatch(code):
         code = int(code)
     if isinstance(code, int) and not isinstance(code, bool):
         status, code = (code if 400 <= code < 600 else None), None
@@ -174,8 +176,8 @@ def from_fields(
         kind,
         message,
         status=status,
-        code=fields.code or None,
-        param=fields.param,
+        code=redact(fields.code)[:_MAX_CODE] or None,
+        param=redact(fields.param)[:_MAX_CODE] if fields.param else None,
         retry_after_seconds=retry_after_seconds,
         detail=detail,
     )

@@ -15,6 +15,9 @@ from adapters.types import EventKind, Usage
 _NOTHING: Final = msgspec.Raw(b"null")
 # What a text field holds when it holds no text.
 _EMPTY: Final = frozenset((b"", b"null", b'""'))
+_NO_ERROR: Final = _EMPTY | {b"{}", b"false"}
+# More than any context window: a figure beyond it is worth nothing, and would not fit the columns it is stored in.
+_MOST_TOKENS: Final = 1_000_000_000
 
 
 class UsageFields(msgspec.Struct, gc=False):
@@ -26,12 +29,12 @@ class UsageFields(msgspec.Struct, gc=False):
     completion_tokens_details: dict[str, Any] | None = None
 
     def to_usage(self) -> Usage | None:
-        """The figures, or None when a count is missing or negative (U33: such a value is worth nothing)."""
+        """The figures, or None when a count is missing or absurd (U33: such a value is worth nothing)."""
         prompt, completion = self.prompt_tokens, self.completion_tokens
-        if prompt is None or prompt < 0:
+        if prompt is None or not 0 <= prompt <= _MOST_TOKENS:
             return None
         completion = completion or 0  # embeddings have none
-        if completion < 0:
+        if not 0 <= completion <= _MOST_TOKENS:
             return None
         if self.prompt_tokens_details is None and self.completion_tokens_details is None:
             return Usage(prompt, completion)
@@ -46,6 +49,20 @@ class UsageFields(msgspec.Struct, gc=False):
 def _count(details: dict[str, Any] | None, name: str) -> int:
     value = details.get(name) if details else None
     return value if isinstance(value, int) and value > 0 else 0
+
+
+_decode_usage = msgspec.json.Decoder(UsageFields | None).decode
+
+
+def read_usage(usage: msgspec.Raw) -> Usage | None:
+    """The figures in a ``usage`` member; None when there are none, or when they make no sense."""
+    if usage == _NOTHING:
+        return None
+    try:
+        fields = _decode_usage(usage)
+    except msgspec.DecodeError:
+        return None  # an answer is no worse for a count nobody can read
+    return fields.to_usage() if fields is not None else None
 
 
 class Delta(msgspec.Struct, gc=False):
@@ -73,7 +90,7 @@ class Chunk(msgspec.Struct, gc=False):
     """One ``data:`` payload of a stream."""
 
     choices: list[Choice] | None = None
-    usage: UsageFields | None = None
+    usage: msgspec.Raw = _NOTHING
     error: msgspec.Raw = _NOTHING
 
 
@@ -82,7 +99,8 @@ class StreamEvent(msgspec.Struct, gc=False):
 
     *raw* is what the upstream sent, with its terminating blank line; *data* the payload of its ``data:`` lines.
     *text_bytes* is the length of the text it adds, for counting where a provider sends no usage.
-    *finish_reasons* are those of the choices that end here, by index.
+    *finish_reasons* are those of the choices that end here, by index. *has_usage* is true also for a usage that makes
+    no sense, for which *usage* is None.
     """
 
     kind: EventKind
@@ -92,6 +110,7 @@ class StreamEvent(msgspec.Struct, gc=False):
     finish_reasons: tuple[tuple[int, str], ...] = ()
     text_bytes: int = 0
     has_choices: bool = False
+    has_usage: bool = False
 
 
 _decode = msgspec.json.Decoder(Chunk).decode
@@ -103,13 +122,18 @@ _TOOL_DELTA, _FINISH, _USAGE, _OTHER = EventKind.TOOL_DELTA, EventKind.FINISH, E
 
 def read_event(raw: bytes, data: bytes) -> StreamEvent:
     """Tell what an event carries. Raises `msgspec.DecodeError` when *data* is not a chunk (U12)."""
-    chunk = _decode(data)
-    if bytes(chunk.error) not in _EMPTY:
+    try:
+        chunk = _decode(data)
+    except RecursionError:
+        raise msgspec.DecodeError("nested too deeply") from None
+    if bytes(chunk.error) not in _NO_ERROR:
         return StreamEvent(_ERROR, raw, data)
-    usage = chunk.usage.to_usage() if chunk.usage is not None else None
+    usage, has_usage = None, chunk.usage != _NOTHING
+    if has_usage:
+        usage = read_usage(chunk.usage)
     choices = chunk.choices
     if not choices:
-        return StreamEvent(_USAGE if usage is not None else _OTHER, raw, data, usage)
+        return StreamEvent(_USAGE if has_usage else _OTHER, raw, data, usage, has_usage=has_usage)
     kind, text_bytes = _OTHER, 0
     finish_reasons: tuple[tuple[int, str], ...] = ()
     for choice in choices:
@@ -121,22 +145,22 @@ def read_event(raw: bytes, data: bytes) -> StreamEvent:
             finish_reasons += ((choice.index or 0, choice.finish_reason),)
     if kind is _OTHER and finish_reasons:
         kind = _FINISH
-    elif kind is _OTHER and usage is not None:
+    elif kind is _OTHER and has_usage:
         kind = _USAGE
-    return StreamEvent(kind, raw, data, usage, finish_reasons, text_bytes, True)
+    return StreamEvent(kind, raw, data, usage, finish_reasons, text_bytes, True, has_usage)
 
 
 def _read_choice(choice: Choice) -> tuple[EventKind, int]:
     delta = choice.delta
     if delta is None:
         text = bytes(choice.text)
-        return (_CONTENT, len(text) - 2) if text not in _EMPTY else (_OTHER, 0)
+        return (_CONTENT, _length(text)) if text not in _EMPTY else (_OTHER, 0)
     content = bytes(delta.content)
     if content not in _EMPTY:
-        return _CONTENT, len(content) - 2
+        return _CONTENT, _length(content)
     for value in (delta.reasoning_content, delta.reasoning):
         if bytes(value) not in _EMPTY:
-            return _REASONING, len(bytes(value)) - 2
+            return _REASONING, _length(bytes(value))
     if bytes(delta.tool_calls) not in _NO_CALLS:
         return _TOOL_DELTA, len(bytes(delta.tool_calls))
     for value in (delta.refusal, delta.function_call, delta.audio):
@@ -146,6 +170,10 @@ def _read_choice(choice: Choice) -> tuple[EventKind, int]:
 
 
 _NO_CALLS: Final = _EMPTY | {b"[]"}
+
+
+def _length(text: bytes) -> int:
+    return max(1, len(text) - 2)  # without the quotes
 
 
 def without_usage(event: StreamEvent) -> StreamEvent:

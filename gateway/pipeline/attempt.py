@@ -14,7 +14,7 @@ from adapters.errors import ProviderError
 from adapters.pricing import estimated_tokens
 from adapters.types import FailureKind, Usage
 from gateway.pipeline.backend import Backend
-from gateway.pipeline.call import Attempt, Call
+from gateway.pipeline.call import Attempt, Call, stopping
 from gateway.pipeline.clock import AttemptClock
 from gateway.pipeline.outcome import to_error
 from gateway.pipeline.plan import Route
@@ -81,7 +81,7 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
         raise
     except asyncio.CancelledError:
         if clock is None or not clock.expired or _others_cancelled():
-            attempt.failure = ProviderError(FailureKind.CLIENT_LEFT, "The client left.")
+            attempt.failure = stopping() if call.ending else ProviderError(FailureKind.CLIENT_LEFT, "The client left.")
             raise
         attempt.failure = clock.error(target.provider)
         raise attempt.failure from None
@@ -122,14 +122,15 @@ async def _whole(
         raise _not_an_answer(provider, content_type)
     try:
         answer = answers.read_answer(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except msgspec.DecodeError:
         raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with something that is not JSON.") from None
     if answers.has_error(answer):
         raise backend.adapter.error(answers.error_in(answer))
     if not answers.is_complete(answer, call.operation):
         raise ProviderError(FailureKind.EMPTY, f"{provider} answered without an answer in it.")
     usage = answers.usage_of(answer)
-    attempt.text_bytes = len(body)
+    if usage is None:
+        attempt.text_bytes = answers.text_bytes(answer)
     attempt.first_content = now()
     # The money is booked before the end of the answer is released.
     _resolve(call, attempt, usage)
@@ -145,7 +146,7 @@ def _folded(call: Call, body: bytes, provider: str) -> bytes:
     payloads = [event.data for event in splitter.feed(body) if event.data and event.data != b"[DONE]"]
     try:
         return answers.fold(payloads, call.operation)
-    except (msgspec.DecodeError, TypeError, KeyError):
+    except answers.UnreadableError:
         raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with a stream that cannot be read.") from None
 
 
@@ -167,6 +168,11 @@ async def _stream(
     now: Callable[[], float],
 ) -> Usage | None:
     """Relay a stream to its end; what breaks after the first content is told to the client here."""
+    content_type = response.headers.get("content-type", "")
+    whole = None
+    if not content_type.startswith("text/event-stream"):
+        # Read before there is a relay: until then the clock ends the attempt by cancelling its task.
+        whole = await _read_whole(call, attempt, response, content_type)
     relay = StreamRelay(
         call,
         attempt,
@@ -176,15 +182,16 @@ async def _stream(
         now=now,
         stall_seconds=route.model.stall_seconds,
         error_of=backend.adapter.error,
+        settle=lambda usage: _resolve(call, attempt, usage),
         model=route.alias,
     )
     call.relay = relay
-    content_type = response.headers.get("content-type", "")
     try:
-        if content_type.startswith("text/event-stream"):
+        if whole is None:
             response.stream(relay)
         else:
-            await _relay_whole(call, attempt, response, relay, content_type)
+            relay.feed(whole)
+            relay.finish(None)
         if not relay.done.done():
             await relay.done
         if relay.failure is not None:
@@ -193,6 +200,7 @@ async def _stream(
             attempt.failure = relay.failure
             error = to_error(relay.failure)
             call.error_code = error.code or ""
+            _resolve(call, attempt, relay.usage)
             out.fail(error, call.request_id, attempt.target.provider)
         return relay.usage
     finally:
@@ -202,10 +210,8 @@ async def _stream(
             _resolve(call, attempt, relay.usage)
 
 
-async def _relay_whole(
-    call: Call, attempt: Attempt, response: UpstreamResponse, relay: StreamRelay, content_type: str
-) -> None:
-    """An answer in one piece where a stream was asked for (U27) becomes a stream of few events."""
+async def _read_whole(call: Call, attempt: Attempt, response: UpstreamResponse, content_type: str) -> bytes:
+    """An answer in one piece where a stream was asked for (U27), as a stream of few events."""
     provider = attempt.target.provider
     body = await response.read(_MAX_ANSWER_BYTES)
     if content_type.startswith("text/html"):
@@ -218,10 +224,9 @@ async def _relay_whole(
             payloads = answers.unfold(body, call.operation)
         else:
             raise ProviderError(FailureKind.EMPTY, f"{provider} answered without an answer in it.")
-    except (msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError):
+    except (msgspec.DecodeError, answers.UnreadableError):
         raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with something that is not JSON.") from None
-    relay.feed(b"".join(b"data: %b\n\n" % payload for payload in payloads) + DONE)
-    relay.finish(None)
+    return b"".join(b"data: %b\n\n" % payload for payload in payloads) + DONE
 
 
 def _resolve(call: Call, attempt: Attempt, usage: Usage | None) -> None:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from gateway.pipeline.relay import StreamRelay
 
 
+def stopping() -> ProviderError:
+    """The failure of an attempt that the gateway ends because it stops."""
+    return ProviderError(FailureKind.SHUTTING_DOWN, "The gateway is stopping; send the request again.")
+
+
 @dataclass(slots=True, eq=False)
 class Attempt:
     """One call to one target, with its outcome."""
@@ -79,9 +84,7 @@ class Call:
         """Stop this call because the gateway stops."""
         self.ending = True
         if self.relay is not None:
-            self.relay.stop(
-                ProviderError(FailureKind.SHUTTING_DOWN, "The gateway is stopping; send the request again.")
-            )
+            self.relay.stop(stopping())
         elif self.task is not None:
             self.task.cancel()
 

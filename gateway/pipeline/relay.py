@@ -44,9 +44,13 @@ class StreamRelay:
         now: Callable[[], float],
         stall_seconds: float,
         error_of: Callable[[ErrorFields], ProviderError],
+        settle: Callable[[Usage | None], None],
         model: bytes | None,
     ) -> None:
-        """*model*, JSON, replaces the upstream's own name where the configuration asks for that."""
+        """*settle* books the attempt, before the end of a whole answer is released.
+
+        *model*, JSON, replaces the upstream's own name where the configuration asks for that.
+        """
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.failure: ProviderError | None = None
         self.committed = False
@@ -55,6 +59,7 @@ class StreamRelay:
         self._now = now
         self._stall_seconds = stall_seconds
         self._error_of = error_of
+        self._settle = settle
         self._model = model
         self._splitter = SseSplitter()
         self._batch: list[bytes] = []
@@ -129,9 +134,10 @@ class StreamRelay:
         if kind is _ERROR:
             self._fail(self._error_of(read_error(payload) or ErrorFields()))
             return
-        if event.usage is not None:
-            self.usage = event.usage
-            self._usage_event = event
+        if event.has_usage:
+            if event.usage is not None:
+                self.usage = event.usage
+                self._usage_event = event
             if not event.has_choices:
                 return  # sent at the end, and only to those who asked
             event = without_usage(event)
@@ -175,6 +181,7 @@ class StreamRelay:
             self._batch.append((with_model(event, self._model) if self._model is not None else event).raw)
         self._batch.append(DONE)
         self._ended = True
+        self._settle(self.usage)
         self._out.write(b"".join(self._batch), self._now())
         self._out.end()
         # The answer is whole; only the end of the body is awaited, so that the connection can be used again.
