@@ -7,17 +7,21 @@ import logging
 import secrets
 from collections import deque
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import orjson
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.storage import tables
 from gateway.storage.database import Database
 from gateway.storage.errors import RejectedError, StorageError
 
 _RETRY_SECONDS: Final = 1.0
+_ROWS_A_STATEMENT: Final = 512
+"""Times 27 columns: under SQLite's limit of 32,766 parameters a statement."""
 
 # What inserting a row that cannot be stored ends with; drivers let some of Python's own errors through.
 _UNUSABLE: Final = (RejectedError, IntegrityError, TypeError, ValueError, OverflowError)
@@ -90,7 +94,7 @@ class RequestLog:
         database: Database,
         *,
         flush_every_seconds: float = 1.0,
-        batch_rows: int = 500,
+        batch_rows: int = 512,
         capacity: int = 50_000,
     ) -> None:
         self._database = database
@@ -197,7 +201,10 @@ class RequestLog:
             return
         self._statement = self._statement or _insert_statement(self._database)
         async with self._database.begin() as connection:
-            await connection.exec_driver_sql(self._statement, batch)
+            if self._database.is_sqlite:
+                await _insert_in_few_steps(connection, self._statement, batch)
+            else:
+                await connection.exec_driver_sql(self._statement, batch)
         self.written += len(batch)
 
     def _drop(self, error: Exception) -> None:
@@ -211,6 +218,23 @@ def _parameters(row: RequestRow) -> tuple[Any, ...]:
     attempts = orjson.dumps([attempt._asdict() for attempt in row.attempts]).decode()
     tags = None if row.tags is None else orjson.dumps(list(row.tags)).decode()
     return (row_id, *row[:-2], attempts, tags)
+
+
+async def _insert_in_few_steps(connection: AsyncConnection, statement: str, batch: list[tuple[Any, ...]]) -> None:
+    """Insert *batch* by statements of many rows each.
+
+    Python's sqlite3 gives up and takes back the interpreter's lock at every step, and ``executemany`` takes one a
+    row: beside a busy event loop that costs more than the insert. A power of two of rows keeps statements few, so that
+    their compiled form is found again.
+    """
+    values = statement[statement.index("VALUES") + len("VALUES") : statement.rindex(")") + 1]
+    assert values.count("?") == len(batch[0])
+    done = 0
+    while done < len(batch):
+        rows = min(_ROWS_A_STATEMENT, 1 << (len(batch) - done).bit_length() - 1)
+        many = statement.replace(values, ",".join([values] * rows))
+        await connection.exec_driver_sql(many, tuple(chain.from_iterable(batch[done : done + rows])))
+        done += rows
 
 
 def _insert_statement(database: Database) -> str:
