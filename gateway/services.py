@@ -52,3 +52,7 @@ class Services:
 
     def __post_init__(self) -> None:
         self.hop_header = b"%b: %b\r\n" % (HOP_HEADER, self.instance_id)
+
+    def hop_header_after(self, hops: bytes) -> bytes:
+        """The header line of a request that came by way of *hops*: a loop may have several gateways in it."""
+        return b"%b: %b, %b\r\n" % (HOP_HEADER, hops, self.instance_id)

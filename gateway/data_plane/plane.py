@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -25,6 +26,9 @@ from gateway.services import HOP_HEADER, Services
 
 ENDPOINTS: Final = (CHAT, COMPLETIONS, EMBEDDINGS)
 PREFIXES: Final = ("/v1", "", "/openai/v1")
+
+_HOPS: Final = re.compile(rb"[0-9a-f]{16}(?:, [0-9a-f]{16})*")
+_MOST_HOPS: Final = 32
 
 _log = logging.getLogger(__name__)
 
@@ -94,20 +98,22 @@ class DataPlane:
 
 def _read_headers(call: Call, headers: Sequence[tuple[bytes, bytes]], instance_id: bytes) -> None:
     """Take what the pipeline acts on from the headers; everything else of them ends here."""
-    request_id = None
+    request_id = time_limit = hops = None
     for name, value in headers:
         if name == b"x-request-id":
             request_id = safe_request_id(value)
         elif name == b"x-stainless-retry-count":
             call.client_retries = value != b"0"
         elif name == b"x-gateway-timeout":
-            call.time_limit_seconds = _seconds(value)
-        elif name == HOP_HEADER and instance_id in value:
-            call.request_id = request_id or new_request_id()
-            raise LoopDetectedError(
-                "This request has passed this gateway before: a provider's base_url points back at it."
-            )
+            time_limit = value
+        elif name == HOP_HEADER:
+            hops = value
+    # First of all, so that a refusal carries it.
     call.request_id = request_id or new_request_id()
+    if time_limit is not None:
+        call.time_limit_seconds = _seconds(time_limit)
+    if hops is not None:
+        call.hops = _hops(hops, instance_id)
 
 
 def _seconds(value: bytes) -> float:
@@ -118,6 +124,13 @@ def _seconds(value: bytes) -> float:
     if not 0 < seconds <= 86_400:
         raise InvalidRequestError("The x-gateway-timeout header has to be seconds, above 0 and at most 86400.")
     return seconds
+
+
+def _hops(value: bytes, instance_id: bytes) -> bytes:
+    """The gateways this request has passed; whatever else stands in the header is nothing to pass on."""
+    if instance_id in value or value.count(b",") >= _MOST_HOPS:
+        raise LoopDetectedError("This request has passed this gateway before: a provider's base_url points back at it.")
+    return value if _HOPS.fullmatch(value) else b""
 
 
 def _no_such_model(name: str, services: Services) -> ModelNotFoundError:

@@ -67,7 +67,8 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
         limits = route.model
         total = call.started + min(limits.total_seconds, call.time_limit_seconds or limits.total_seconds)
         clock = AttemptClock(services.deadlines, now, attempt.started + limits.first_event_seconds, total)
-        response = await backend.upstream.send(head, prepared.body, services.hop_header, attempt)
+        hop = services.hop_header_after(call.hops) if call.hops else services.hop_header
+        response = await backend.upstream.send(head, prepared.body, hop, attempt)
         attempt.status = response.status
         if response.status != 200:
             body = await response.read(_MAX_REFUSAL_BYTES)

@@ -65,6 +65,8 @@ class Call:
     choices: int = 1
     time_limit_seconds: float | None = None
     """The client's own limit, from ``x-gateway-timeout``."""
+    hops: bytes = b""
+    """The gateways this request has passed before, as the loop mark names them."""
     client_retries: bool = False
     """The client's SDK says that this is not its first try."""
     attempts: list[Attempt] = field(default_factory=list)

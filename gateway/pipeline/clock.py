@@ -43,11 +43,13 @@ class AttemptClock(Watch):
 
     def content_came(self, now: float, stall_seconds: float) -> None:
         """A content event arrived: from now on the gap to the next one counts."""
-        stalled_at = now + stall_seconds
-        if stalled_at < self._total:
-            self.deadline, self.kind = stalled_at, FailureKind.STALLED
+        deadline, self.kind = now + stall_seconds, FailureKind.STALLED
+        if deadline >= self._total:
+            deadline, self.kind = self._total, FailureKind.TOTAL_TIMEOUT
+        if self._paused_at:
+            self._left = deadline - now  # it was on its way when we stopped reading
         else:
-            self.deadline, self.kind = self._total, FailureKind.TOTAL_TIMEOUT
+            self.deadline = deadline
 
     def client_waits(self, paused: bool) -> None:
         """Stop the clocks while the client does not read, and give it the time back afterwards."""

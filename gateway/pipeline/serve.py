@@ -9,8 +9,8 @@ from adapters.errors import ProviderError
 from gateway.pipeline.admit import Admission
 from gateway.pipeline.attempt import run_attempt
 from gateway.pipeline.backend import Backend
-from gateway.pipeline.call import Call
-from gateway.pipeline.outcome import judge
+from gateway.pipeline.call import Call, stopping
+from gateway.pipeline.outcome import judge, to_error
 from gateway.pipeline.plan import Route
 from gateway.pipeline.reply import SSE, answer_headers, early_headers, send_error
 from gateway.pipeline.stream_out import StreamOut
@@ -31,6 +31,13 @@ async def serve(call: Call, services: Services) -> None:
         out = StreamOut(call.exchange, services.deadlines, now, silence, lambda: _stream_head(call, route, now()))
         try:
             await _attempts(call, route, out, services)
+        except asyncio.CancelledError:
+            if not (call.ending and out.opened):
+                raise
+            # Only comments have been sent, but the status is spent: the reason goes where a client will find it.
+            error = to_error(stopping())
+            call.status, call.error_code = 200, error.code or ""
+            out.fail(error, call.request_id, None)
         finally:
             out.close()
 
