@@ -99,18 +99,24 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        problem = _config_error(error)
-        if problem is None:
+        known = _known_error(error)
+        if known is None:
             raise
-        sys.stderr.write(f"{problem}\n")
-        sys.exit(3)
+        message, code = known
+        sys.stderr.write(f"{message}\n")
+        sys.exit(code)
     sys.exit(0)
 
 
-def _config_error(error: Exception) -> str | None:
-    """The text of a `ConfigError`; imported only here, since it brings pydantic along."""
-    if "gateway.config.problems" not in sys.modules:
+def _known_error(error: Exception) -> tuple[str, int] | None:
+    """What to say, and the exit code, for an error in a file; imported only here, since it brings pydantic along."""
+    if "adapters.registry" not in sys.modules:
         return None
+    from adapters.registry import SpecError
     from gateway.config.problems import ConfigError
 
-    return error.render() if isinstance(error, ConfigError) else None
+    if isinstance(error, ConfigError):
+        return error.render(), 3
+    if isinstance(error, SpecError):
+        return f"a provider file of this installation is wrong; install it again\n{error}", 1
+    return None

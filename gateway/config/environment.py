@@ -59,7 +59,7 @@ def from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[P
             later[path[0]] = value
             origins[path[:1]] = name
         elif len(path) > 1:
-            near = did_you_mean(str(path[0]), sections).replace("'", "")
+            near = did_you_mean(str(path[0]), sections)
             problems.append(Problem(name, 0, 0, "", f"'{path[0]}' is not a section of the configuration.{near}"))
     try:
         tree: dict[str, Any] = _Source(accepted)()

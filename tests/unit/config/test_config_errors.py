@@ -157,3 +157,15 @@ providers:
     assert secret not in repr(settings)
     assert secret not in str(settings.model_dump(mode="json"))
     assert settings.providers["a"].keys == (secret,)
+
+
+def test_faults_in_a_long_list_keep_their_places(tmp_path: Path) -> None:
+    entries = [f"{{provider: v, model: m{number}, weigh: 1}}" for number in range(12)]
+    targets = "".join(f"      - {entry}\n" for entry in (*entries, "{model: x}", "3", "{provider: w, model: x}"))
+    text = f"providers: {{v: {{type: vllm}}}}\nmodels:\n  m:\n    targets:\n{targets}"
+    report = _errors(tmp_path, text)
+
+    assert "config.yaml:17:9  models.m.targets[12]\n  the key 'provider' is missing" in report
+    assert "config.yaml:18:9  models.m.targets[13]\n  found '3'; a mapping" in report
+    assert "config.yaml:19:20  models.m.targets[14].provider\n  'w' is not a provider." in report
+    assert report.endswith("15 errors; nothing was started.")
