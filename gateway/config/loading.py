@@ -40,6 +40,9 @@ class Loading:
 
     def finish(self, environ: Mapping[str, str], flags: Mapping[str, object]) -> Settings:
         """Lay environment and flags over the file, check everything, and raise or return."""
+        # `models:` with everything below it commented out is an empty section, not a wrong one.
+        for section in [name for name, value in self._tree.items() if value is None]:
+            del self._tree[section]
         tree, origins, problems = from_environment(environ)
         self._problems += problems
         self.origins |= origins

@@ -1,4 +1,4 @@
-"""Wherever an unknown key is put into a good configuration, it is refused at exactly that place."""
+"""Wherever something wrong is put into a good configuration, it is refused, at its place, and nothing else breaks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.located_yaml import dotted, parse
+from gateway.catalog import Catalog
 from gateway.package_data import data_path
 from gateway.settings import ConfigError, load_settings
 
@@ -57,3 +58,46 @@ def test_an_unknown_key_is_refused_at_its_place(folder: Path, section: tuple[str
     assert f"'{key}'" in problem.message
     assert place is not None
     assert (problem.line, problem.column) == (place.line, place.column)
+
+
+def _places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for key, inner in items for place in ((*path, key), *_places(inner, (*path, key)))]
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.sampled_from(["", "x", "${A}", "${", "*", "30s"]),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["a", "type", "provider"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(places=st.lists(st.sampled_from(_places(EXAMPLE)), min_size=1, max_size=3), value=ANYTHING)
+def test_any_value_anywhere_gives_settings_or_problems_in_the_file(
+    folder: Path, places: list[tuple[str | int, ...]], value: Any
+) -> None:
+    tree = yaml.safe_load(yaml.safe_dump(EXAMPLE))
+    for place in places:
+        inner = tree
+        try:
+            for part in place[:-1]:
+                inner = inner[part]
+            inner[place[-1]] = value
+        except (KeyError, IndexError, TypeError):
+            continue  # an earlier replacement took it away
+    path = folder / "config.yaml"
+    path.write_text(yaml.safe_dump(tree, sort_keys=False), encoding="utf-8")
+    try:
+        found = load_settings(path, environ=ENVIRON)
+    except ConfigError as error:
+        assert error.problems  # noqa: PT017
+        assert all(problem.line and problem.message for problem in error.problems)  # noqa: PT017
+    else:
+        Catalog.build(found)

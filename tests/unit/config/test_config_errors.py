@@ -169,3 +169,10 @@ def test_faults_in_a_long_list_keep_their_places(tmp_path: Path) -> None:
     assert "config.yaml:18:9  models.m.targets[13]\n  found '3'; a mapping" in report
     assert "config.yaml:19:20  models.m.targets[14].provider\n  'w' is not a provider." in report
     assert report.endswith("15 errors; nothing was started.")
+
+
+def test_a_section_with_nothing_in_it_is_as_good_as_none(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("server:\nmodels:\nexpose_provider_models: true\n", encoding="utf-8")
+
+    assert load_settings(path, environ={}).server.port == 8080
