@@ -96,8 +96,8 @@ async def test_without_keys_the_printed_line_has_none(tmp_path: Path) -> None:
     assert not any("Authorization" in word for word in gateway.curl)
 
 
-async def test_ctrl_c_ends_it_without_a_traceback(tmp_path: Path, workers: int) -> None:
-    async with gateway_process(tmp_path, config(None, workers=workers)) as gateway:
+async def test_ctrl_c_ends_it_without_a_traceback(tmp_path: Path) -> None:
+    async with gateway_process(tmp_path, config(None)) as gateway:
         await gateway.until_ready()
         gateway.signal(signal.SIGINT)
         assert await gateway.ended() == 0
@@ -143,10 +143,8 @@ async def test_a_stream_that_outlasts_the_drain_is_told_why_it_ends(
     assert "Traceback" not in gateway.errors
 
 
-async def test_while_draining_new_connections_are_refused(
-    tmp_path: Path, workers: int, endless: ScriptedServer
-) -> None:
-    async with gateway_process(tmp_path, config(endless, workers=workers, drain_timeout="20s")) as gateway:
+async def test_while_draining_new_connections_are_refused(tmp_path: Path, endless: ScriptedServer) -> None:
+    async with gateway_process(tmp_path, config(endless, workers=2, drain_timeout="20s")) as gateway:
         await gateway.until_ready()
         await begun(gateway)
         gateway.signal(signal.SIGTERM)
@@ -155,12 +153,12 @@ async def test_while_draining_new_connections_are_refused(
             await gateway.connect()
 
 
-async def test_a_busy_port_is_a_sentence_with_the_remedy(tmp_path: Path, workers: int) -> None:
+async def test_a_busy_port_is_a_sentence_with_the_remedy(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        async with gateway_process(tmp_path, config(None, workers=workers), "--port", str(port)) as gateway:
+        async with gateway_process(tmp_path, config(None), "--port", str(port)) as gateway:
             assert await gateway.ended() == 1
     assert f"port {port} on 127.0.0.1 is in use" in gateway.errors
     assert f"--port {port + 1}" in gateway.errors
@@ -180,9 +178,9 @@ async def test_a_wrong_configuration_is_exit_code_3(tmp_path: Path) -> None:
     assert "Traceback" not in gateway.errors
 
 
-async def test_a_database_that_cannot_be_made_is_a_sentence(tmp_path: Path, workers: int) -> None:
+async def test_a_database_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
     settings = {
-        **config(None, workers=workers),
+        **config(None),
         "storage": {"database_url": "sqlite+aiosqlite:////proc/nowhere/gateway.db"},
     }
     async with gateway_process(tmp_path, settings) as gateway:
