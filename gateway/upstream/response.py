@@ -103,11 +103,13 @@ class Http1Response:
 
     def close(self) -> None:
         self._sink = None
-        self._done = True
-        self._parts.clear()
         connection, self.connection = self.connection, None
         if connection is not None:
             connection.abort()
+        if not self._done:
+            self._done = True
+            self._error = ProviderError(FailureKind.INTERRUPTED, "the answer was given up before its end")
+            self._parts.clear()
 
     # What the connection tells
 

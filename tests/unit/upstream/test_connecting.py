@@ -19,6 +19,7 @@ from gateway.deadlines import Deadlines
 from gateway.upstream.base import Origin, RequestHead, Upstream
 from gateway.upstream.connect import make_ssl_context
 from gateway.upstream.http1 import Http1Upstream
+from gateway.upstream.httpx_client import HttpxUpstream
 from gateway.upstream.resolve import Address, Resolver
 from tests.fakes.scripted_server import Close, Hang, Reset, ScriptedServer, answer
 
@@ -206,6 +207,15 @@ async def test_after_aclose_nothing_is_sent(http1: Http1Upstream, head_for: Head
         await http1.aclose()
         error = await _failure(http1, head_for(server))
         assert error.kind is FailureKind.CONNECT
+
+
+async def test_a_proxy_is_used_when_it_is_named(head_for: Heads) -> None:
+    async with ScriptedServer([answer(b"hello")]) as proxy:
+        upstream = HttpxUpstream(proxy=f"http://127.0.0.1:{proxy.port}")
+        response = await upstream.send(_head(8080, host="api.example"), b"{}")
+        assert await response.read(100) == b"hello"
+        assert proxy.requests[0].path == "http://api.example:8080/v1"
+        await upstream.aclose()
 
 
 # Names
