@@ -23,8 +23,14 @@ __all__ = ["close_logging", "configure_logging", "lines_dropped", "log_request",
 
 LogFormat = Literal["auto", "console", "json"]
 
-# These talk at info about every request or statement; what matters of it is in our own lines.
-_QUIET = {"uvicorn.access": logging.ERROR, "httpx2": logging.WARNING, "httpcore2": logging.WARNING}
+# These tell about every request or statement, with its values; what matters of it is in our own lines.
+_QUIET = {
+    "uvicorn.access": logging.ERROR,
+    "sqlalchemy.engine": logging.WARNING,
+    "aiosqlite": logging.WARNING,
+    "httpx2": logging.WARNING,
+    "httpcore2": logging.WARNING,
+}
 _ROUTED = ("uvicorn", "uvicorn.error", "uvicorn.access", "sqlalchemy", "alembic")
 
 

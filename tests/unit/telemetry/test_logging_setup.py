@@ -190,6 +190,16 @@ def test_a_client_cannot_forge_a_line() -> None:
     assert len(out.getvalue().splitlines()) == 1
 
 
+def test_libraries_that_tell_every_statement_are_kept_quiet() -> None:
+    out = io.StringIO()
+    configure_logging("json", "debug", out)
+    for name in ("sqlalchemy.engine.Engine", "aiosqlite", "uvicorn.access", "httpcore2.connection"):
+        logging.getLogger(name).info("INSERT INTO requests %s", "values")
+    logging.getLogger("gateway").debug("ours")
+
+    assert [line["event"] for line in written(out)] == ["ours"]
+
+
 def test_configuring_again_replaces_the_stream() -> None:
     first, second = io.StringIO(), io.StringIO()
     configure_logging("json", "info", first)
