@@ -14,11 +14,15 @@ from rich.text import Text
 
 from gateway.cli.check import ConfigFile
 from gateway.cli.console import ExitCode, fail, note, out
+from gateway.cli.readiness import wait_until_ready
 from gateway.listening import ListenError, bind, url_of
 from gateway.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from gateway.storage.database import Database
+
+_READY_SECONDS = 60.0
+_READY_WITHOUT_MODEL_SECONDS = 3.0
 
 
 def serve(
@@ -54,26 +58,27 @@ def _serve(settings: Settings, sock: socket.socket, *, migrate: bool) -> int:
     from gateway.start_errors import START_ERRORS, exit_code
     from gateway.telemetry.logging import close_logging, configure_logging
 
-    _fetch_models(settings)
+    patience = _READY_SECONDS if _fetch_models(settings) else _READY_WITHOUT_MODEL_SECONDS
     configure_logging(settings.telemetry.log_format, settings.telemetry.log_level)
     # At info it lists its plugins, which is no news to anybody.
     logging.getLogger("alembic").setLevel(logging.WARNING)
     try:
         key = asyncio.run(_prepare(settings, migrate=migrate))
-        return _run(settings, sock, key)
+        return _run(settings, sock, key, patience)
     except START_ERRORS as error:
         fail(str(error), ExitCode(exit_code(error)))
     finally:
         close_logging()
 
 
-def _run(settings: Settings, sock: socket.socket, key: str | None) -> int:
+def _run(settings: Settings, sock: socket.socket, key: str | None, patience: float) -> int:
     from gateway import server
 
     url = url_of(sock)
 
     async def when_listening() -> None:
-        await _announce(settings, url, key)
+        reason = await wait_until_ready(url, patience)
+        print_ready(settings, url, key, reason)
 
     if settings.server.workers > 1:
         from gateway.workers import supervise
@@ -86,20 +91,23 @@ def _run(settings: Settings, sock: socket.socket, key: str | None) -> int:
     return server.run(lambda: Application.create(settings), sock, server.ServerOptions.of(settings), when_listening)
 
 
-def _fetch_models(settings: Settings) -> None:
-    """Bring the models the bundled engine is to run; without one the gateway starts all the same, and says so."""
+def _fetch_models(settings: Settings) -> bool:
+    """Bring the models the bundled engine is to run; False if one cannot be had, which is said but stops nothing."""
     names = {provider.model for provider in settings.providers.values() if provider.local and not provider.model_path}
     if not names:
-        return
+        return True
     from gateway.cli.local import pull_showing_progress
     from local_engine.errors import LocalEngineError
     from local_engine.registry import DEFAULT_MODEL
 
+    complete = True
     for name in sorted({name or DEFAULT_MODEL for name in names}):
         try:
             pull_showing_progress(name)
         except LocalEngineError as error:
             note(f"going on without the local model: {error}")
+            complete = False
+    return complete
 
 
 async def _prepare(settings: Settings, *, migrate: bool) -> str | None:
@@ -126,21 +134,15 @@ async def _first_key(database: Database) -> str:
     return await ensure_first_key(await open_key_store(database), database.url.beside(".key"))
 
 
-async def _announce(settings: Settings, url: str, key: str | None) -> None:
-    """Once the gateway is ready, print what a person needs to try it."""
-    from gateway.cli.readiness import wait_until_ready
-
-    reason = await wait_until_ready(url)
-    if reason:
-        note(f"not ready yet: {reason}")
-    print_ready(settings, url, key)
-
-
-def print_ready(settings: Settings, url: str, key: str | None) -> None:
-    """The lines that end a start: where it listens, a call to paste, how to stop."""
+def print_ready(settings: Settings, url: str, key: str | None, reason: str = "") -> None:
+    """The lines that end a start: where it listens, a call to paste, how to stop; *reason* is why it is not ready."""
     console = out()
     console.print()
-    console.print(Text.assemble(("Ready. ", "bold green"), f"OpenAI base URL: {url}/v1"))
+    if reason:
+        console.print(Text.assemble(("Not ready: ", "bold yellow"), reason))
+    else:
+        console.print(Text("Ready.", style="bold green"))
+    console.print(Text(f"OpenAI base URL: {url}/v1"))
     if settings.models:
         console.print()
         console.print(Text(curl_line(url, _example_model(settings), key, open_mode=settings.auth.mode == "open")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -13,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from gateway.listening import bind
+from gateway.settings import load_settings
+from gateway.workers import supervise
 from tests.fakes.gateway_process import GatewayProcess, gateway_process
 from tests.fakes.openai_answers import ROLE, good_stream, payloads, stream, words
 from tests.fakes.raw_client import RawClient, post
@@ -187,6 +191,17 @@ async def test_a_database_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> N
         assert await gateway.ended() in (1, 4)
     assert "/proc/nowhere" in gateway.errors
     assert "Traceback" not in gateway.errors
+
+
+async def test_workers_that_cannot_start_end_the_parent(tmp_path: Path) -> None:
+    settings = {**config(None, workers=2), "storage": {"database_url": "sqlite+aiosqlite:////proc/nowhere/gateway.db"}}
+    file = tmp_path / "config.yaml"
+    file.write_text(json.dumps(settings))
+    sock = bind("127.0.0.1", 0)
+
+    code = await asyncio.wait_for(supervise(load_settings(file, environ={}), sock), 60)
+
+    assert code in (1, 4)
 
 
 async def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
