@@ -6,7 +6,8 @@ import asyncio
 import os
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
-from typing import TYPE_CHECKING
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from gateway.catalog import Catalog
 from gateway.data_plane.plane import DataPlane
@@ -29,9 +30,6 @@ from gateway.upstream.base import Upstream
 from gateway.upstream.http1 import Http1Upstream
 from local_engine.state import Engine
 
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-
 
 class Application:
     """One worker's parts, started and stopped in order. Build it with `create`, inside the event loop it runs on."""
@@ -40,7 +38,7 @@ class Application:
         self.services = services
         self.plane = DataPlane(services)
         self._stack = stack
-        self._asgi: FastAPI | None = None
+        self._asgi: Any = None
 
     @classmethod
     async def create(
@@ -58,7 +56,7 @@ class Application:
         raise AssertionError("unreachable")
 
     @property
-    def asgi(self) -> FastAPI:
+    def asgi(self) -> Any:
         """The FastAPI application; it is imported and made when first asked for."""
         if self._asgi is None:
             from gateway.http.app import create_http_app
@@ -139,6 +137,9 @@ def _secrets(settings: Settings) -> list[str]:
     found += [
         value.get_secret_value() for provider in settings.providers.values() for value in provider.headers.values()
     ]
+    password = urlsplit(settings.storage.database_url.get_secret_value()).password
+    if password:
+        found.append(unquote(password))
     if settings.auth.admin_key is not None:
         found.append(settings.auth.admin_key.get_secret_value())
     return found

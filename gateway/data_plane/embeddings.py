@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from adapters.types import Operation
+from gateway.data_plane.body import read_str
 from gateway.data_plane.completions import TEXTS_OR_TOKENS
 from gateway.data_plane.endpoint import Endpoint
 from gateway.data_plane.parameters import STRING, Check, check_parameters, integer, is_set
@@ -26,6 +27,7 @@ def _read(call: Call) -> None:
     if not is_set(call.body, "input"):
         raise MissingParameterError("input")
     check_parameters(call.body, _CHECKS)
+    call.encoding = read_str(call.body, "encoding_format") or "float"
 
 
 EMBEDDINGS: Final = Endpoint("/embeddings", Operation.EMBEDDINGS, _read)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from gateway.catalog import Catalog
 from gateway.data_plane.body import parse_body
 from gateway.data_plane.chat import CHAT
 from gateway.data_plane.completions import COMPLETIONS
@@ -17,12 +18,14 @@ from gateway.data_plane.embeddings import EMBEDDINGS
 from gateway.data_plane.endpoint import Endpoint, read_model_name
 from gateway.data_plane.exchange import Exchange, Handler
 from gateway.data_plane.request_id import new_request_id, safe_request_id
+from gateway.data_plane.strict_json import clip
 from gateway.errors import GatewayError, InvalidRequestError, LoopDetectedError, ModelNotFoundError, ShuttingDownError
 from gateway.pipeline.call import Call
 from gateway.pipeline.reply import send_error
 from gateway.pipeline.serve import serve
 from gateway.pipeline.settle import settle
 from gateway.services import HOP_HEADER, Services
+from gateway.storage.virtual_key import VirtualKey
 
 ENDPOINTS: Final = (CHAT, COMPLETIONS, EMBEDDINGS)
 PREFIXES: Final = ("/v1", "", "/openai/v1")
@@ -69,7 +72,7 @@ class DataPlane:
             name = read_model_name(call.body)
             call.model = services.catalog.resolve(name)
             if call.model is None:
-                raise _no_such_model(name, services)
+                raise _no_such_model(name, services.catalog, call.key)
             endpoint.read(call)
             call.task = asyncio.current_task()
             await serve(call, services)
@@ -133,7 +136,8 @@ def _hops(value: bytes, instance_id: bytes) -> bytes:
     return value if _HOPS.fullmatch(value) else b""
 
 
-def _no_such_model(name: str, services: Services) -> ModelNotFoundError:
-    near = services.catalog.nearest(name)
+def _no_such_model(name: str, catalog: Catalog, key: VirtualKey) -> ModelNotFoundError:
+    # Names of models the key may not use are none of its business.
+    near = [known for known in catalog.nearest(name) if (model := catalog.resolve(known)) and key.allows(model.id)]
     hint = f" Did you mean: {', '.join(near)}?" if near else " GET /v1/models lists those there are."
-    return ModelNotFoundError(f"The model '{name}' does not exist.{hint}", param="model")
+    return ModelNotFoundError(f"The model '{clip(name)}' does not exist.{hint}", param="model")

@@ -10,6 +10,7 @@ import msgspec
 
 from adapters import answers
 from adapters.adapter import refuse_operation
+from adapters.embeddings import with_encoding
 from adapters.errors import ProviderError
 from adapters.pricing import estimated_tokens
 from adapters.types import FailureKind, Usage
@@ -129,6 +130,8 @@ async def _whole(
         raise backend.adapter.error(answers.error_in(answer))
     if not answers.is_complete(answer, call.operation):
         raise ProviderError(FailureKind.EMPTY, f"{provider} answered without an answer in it.")
+    if call.encoding:
+        body = _encoded(call, body, answer, provider)
     usage = answers.usage_of(answer)
     if usage is None:
         attempt.text_bytes = answers.text_bytes(answer)
@@ -140,6 +143,13 @@ async def _whole(
     headers = answer_headers(call, attempt, backend.headers, JSON, attempt.first_content)
     call.exchange.respond(200, headers, body)
     return usage
+
+
+def _encoded(call: Call, body: bytes, answer: answers.Answer, provider: str) -> bytes:
+    try:
+        return with_encoding(body, answer.data, call.encoding)
+    except answers.UnreadableError:
+        raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with vectors that cannot be read.") from None
 
 
 def _folded(call: Call, body: bytes, provider: str) -> bytes:

@@ -61,6 +61,8 @@ class Call:
     stream: bool = False
     wants_usage: bool = False
     """The client asked for the usage chunk of a stream."""
+    encoding: str = ""
+    """How the vectors of an embeddings request are to come: ``float`` or ``base64``; empty for other requests."""
     output_limit: int | None = None
     choices: int = 1
     time_limit_seconds: float | None = None

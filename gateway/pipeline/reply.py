@@ -72,6 +72,10 @@ def send_error(call: Call, error: GatewayError, verdict: Verdict | None = None) 
         retry_after_seconds=verdict.retry_after_seconds if verdict else None,
         should_retry=verdict.should_retry if verdict else None,
     )
+    if call.model is not None:
+        headers += render_headers([("x-gateway-model", call.model.id)])
     if call.attempts:
+        last = call.attempts[-1].target
+        headers += render_headers([("x-gateway-provider", last.provider), ("x-gateway-target", last.name)])
         headers += b"x-gateway-attempts: %d\r\n" % len(call.attempts)
     call.exchange.respond(error.status, headers, error_body(error, call.request_id, provider, status))
