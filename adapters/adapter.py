@@ -44,6 +44,7 @@ class Adapter:
         self._patches = compile_patches(spec, self._provider)
         usage = spec.params.get("stream_options.include_usage")
         self._ask_for_usage = usage is None or usage.support in (Support.NATIVE, Support.CONDITIONAL, Support.LIMITED)
+        self._defaults = [(name, msgspec.Raw(_encode(value))) for name, value in spec.defaults.items()]
         self._quirk = quirks.request_quirk(spec)
 
     def prepare(self, body: Body, operation: Operation, stream: bool) -> Prepared:
@@ -56,6 +57,10 @@ class Adapter:
             if adjustments is None:
                 adjustments = []
             self._patches[param](out, adjustments)
+        if self._defaults and operation is not Operation.EMBEDDINGS:
+            for name, value in self._defaults:
+                if name not in out or bytes(out[name]) == b"null":
+                    out[name] = value
         if stream and self._ask_for_usage:
             # Usage is always asked for, since metering needs it; it is hidden from clients that did not ask.
             out["stream_options"] = _with_usage(out.get("stream_options"))

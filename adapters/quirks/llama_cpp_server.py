@@ -1,4 +1,4 @@
-"""llama.cpp's server, bundled or by URL: OpenAI's sampling defaults, and a check of what it would accept wrongly.
+"""llama.cpp's server, bundled or by URL: a check of what it would accept wrongly.
 
 Facts: measured on xllamacpp 2026.10 on 2026-11-30. The server takes a wrong type or value of a known field as absent,
 answers to unknown roles and to an empty list of messages, and gives a token for ``max_tokens: 0``.
@@ -14,13 +14,6 @@ from adapters.errors import ProviderError
 from adapters.target import Target
 from adapters.types import Body, FailureKind, Operation
 
-# Its own defaults are temperature 0.8, top_p 0.95, top_k 40, min_p 0.05.
-_OPENAI_SAMPLING: Final = (
-    ("temperature", msgspec.Raw(b"1")),
-    ("top_p", msgspec.Raw(b"1")),
-    ("top_k", msgspec.Raw(b"0")),
-    ("min_p", msgspec.Raw(b"0")),
-)
 _LIMITS: Final = ("max_tokens", "max_completion_tokens")
 
 
@@ -32,13 +25,10 @@ _decode_messages = msgspec.json.Decoder(list[_Message]).decode
 
 
 def prepare(body: Body, operation: Operation, target: Target) -> None:
-    """Fill in OpenAI's defaults and refuse what the server would misread."""
+    """Refuse what the server would misread."""
     if operation is Operation.EMBEDDINGS:
         _refuse_dimensions(body, target)
         return
-    for name, value in _OPENAI_SAMPLING:
-        if name not in body or bytes(body[name]) == b"null":
-            body[name] = value
     for name in _LIMITS:
         if name in body and bytes(body[name]) == b"0":
             raise _refused(name, f"'{name}' must be at least 1.")

@@ -75,7 +75,7 @@ class AuthSettings(_Section):
         default="keys", description="keys: every request needs one. open: loopback only."
     )
     admin_key: Annotated[SecretStr | None, BeforeValidator(_none_if_empty)] = Field(
-        default=None, description="The key of /admin; without one /admin answers 401."
+        default=None, description="The key of /admin; without one /admin answers 403."
     )
 
 
@@ -175,9 +175,9 @@ class RouteSettings(_Section):
 
 
 class TimeoutSettings(_Section):
-    """Clocks of an attempt; they stop while the gateway waits for its own client."""
+    """Clocks of a request; they stop while the gateway waits for its own client."""
 
-    total: Seconds | None = Field(default=None, description="The whole attempt; 600s.")
+    total: Seconds | None = Field(default=None, description="The whole request; 600s.")
     first_event: Seconds | None = Field(
         default=None, description="Until the first content; 30s, 120s for the local engine."
     )
@@ -187,7 +187,7 @@ class TimeoutSettings(_Section):
 class RetrySettings(_Section):
     """How often a request is tried."""
 
-    attempts: int = Field(default=3, ge=1, le=10, description="Most attempts over all targets.")
+    attempts: int = Field(default=3, ge=1, le=10, description="Most tries at one target.")
 
 
 class ModelSettings(_Section):
@@ -195,7 +195,7 @@ class ModelSettings(_Section):
 
     targets: tuple[TargetSettings, ...] = Field(min_length=1, description="Tried in the order of route.strategy.")
     route: RouteSettings = Field(default=RouteSettings(), description="How targets are chosen.")
-    timeouts: TimeoutSettings = Field(default=TimeoutSettings(), description="Clocks of an attempt.")
+    timeouts: TimeoutSettings = Field(default=TimeoutSettings(), description="Clocks of a request.")
     retries: RetrySettings = Field(default=RetrySettings(), description="How often a request is tried.")
 
 

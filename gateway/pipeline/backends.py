@@ -108,7 +108,7 @@ def _headers(settings: ProviderSettings, spec: ProviderSpec, key: str) -> tuple[
 def _remote(settings: ProviderSettings, upstream: Upstream) -> _Provider:
     """A provider behind an address or a unix socket of the operator's choosing."""
     spec = load_spec(settings.type)
-    url = urlsplit(settings.base_url or spec.transport.base_url or "http://localhost/v1")
+    url = urlsplit(settings.address(spec))
     context = None
     if url.scheme == "https" and settings.unix_socket is None:
         context = make_ssl_context(settings.ca_file, settings.client_cert, settings.client_key)
@@ -120,4 +120,4 @@ def _remote(settings: ProviderSettings, upstream: Upstream) -> _Provider:
         settings.connect_timeout,
         spec.transport.keep_alive,
     )
-    return _Provider(settings, origin, url.path.rstrip("/"), upstream)
+    return _Provider(settings, origin, url.path, upstream)
