@@ -22,6 +22,7 @@ from gateway.services import Services
 from gateway.settings import load_settings
 from gateway.storage.tables import requests
 from gateway.upstream.http1 import Http1Upstream
+from gateway.upstream.pool import PoolStats
 from tests.fakes.loopback_server import Loopback, serving
 from tests.fakes.raw_client import Answer, RawClient, post
 from tests.fakes.scripted_server import ScriptedServer
@@ -74,6 +75,14 @@ class RunningGateway:
     @property
     def services(self) -> Services:
         return self.app.services
+
+    @property
+    def upstream(self) -> PoolStats:
+        """The connections of our own HTTP client to all upstreams."""
+        model = next(iter(self.services.catalog.models.values()))
+        client = self.services.backends.route(model).backends[0].upstream
+        assert isinstance(client, Http1Upstream)
+        return sum(client.stats().values(), PoolStats(0, 0, 0))
 
     async def connect(self, **options: Any) -> RawClient:
         client = await RawClient.connect(self.port, **options)

@@ -233,10 +233,12 @@ async def test_a_stream_that_is_no_whole_answer_is_a_502(script: Script) -> None
 
 async def test_an_answer_over_the_limit_is_a_502_and_its_connection_is_dropped() -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"
-    async with ScriptedServer([head, Flood(b" " * 65536, 64 * 2**20)]) as server:
-        async with running_gateway(config(server, retries={"attempts": 1})) as gateway:
-            got = await gateway.chat()
-            await server.wait_until(lambda it: it.open_connections == 0)
+    async with (
+        ScriptedServer([head, Flood(b" " * 65536, 64 * 2**20)]) as server,
+        running_gateway(config(server, retries={"attempts": 1})) as gateway,
+    ):
+        got = await gateway.chat()
+        await server.wait_until(lambda it: it.open_connections == 0)
     assert got.status == 502
     assert server.sent_bytes < 40 * 2**20
 
