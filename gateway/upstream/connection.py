@@ -185,7 +185,8 @@ class Connection(asyncio.Protocol):
             else:
                 self._fail(self._error(FailureKind.RESET, "the connection broke before the answer", detail))
         self._detach()
-        self._parser = None  # it holds our bound methods: without it there is no cycle to collect
+        # Both lead back here, by bound methods and by a traceback: without them there is no cycle to collect.
+        self._parser = self._failure = None
 
     # What the parser tells
 

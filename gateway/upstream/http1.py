@@ -93,13 +93,12 @@ class Http1Upstream:
             await asyncio.sleep(0.001)
 
     async def _open_or_wait(self, pool: OriginPool) -> Connection:
-        if self._closed:
-            raise ProviderError(FailureKind.CONNECT, f"{pool.name}: the client has been closed", sent=False)
         idle = await pool.idle_or_place()
         return idle if idle is not None else await self._open(pool)
 
     async def _open(self, pool: OriginPool) -> Connection:
         loop = asyncio.get_running_loop()
+        self._refuse_when_closed(pool)
         if not self._watching:
             self._watching = True
             self._watch.deadline = loop.time() + self._sweep_seconds
@@ -109,9 +108,16 @@ class Http1Upstream:
             connection = await connect(pool.origin, self._resolver, lambda: Connection(pool, loop))
         finally:
             pool.opening -= 1
+        if self._closed:
+            connection.abort()
+        self._refuse_when_closed(pool)
         if connection.lost:
             raise ProviderError(FailureKind.CONNECT, f"{pool.name}: the connection closed at once", sent=False)
         return connection
+
+    def _refuse_when_closed(self, pool: OriginPool) -> None:
+        if self._closed:
+            raise ProviderError(FailureKind.CONNECT, f"{pool.name}: the client has been closed", sent=False)
 
     def _new_pool(self, origin: Origin) -> OriginPool:
         pool = self._pools[origin] = OriginPool(origin, self._max_connections)

@@ -39,6 +39,9 @@ class Resolver:
 
     async def resolve(self, host: str, port: int) -> list[Address]:
         """The addresses of *host*, families in turn, or ``socket.gaierror``, which is remembered for a while too."""
+        literal = _literal(host, port)
+        if literal is not None:
+            return [literal]
         name = (host, port)
         answer = self._answers.get(name)
         age = asyncio.get_running_loop().time() - answer.at if answer is not None else 0.0
@@ -92,6 +95,16 @@ class Resolver:
                 self._answers.clear()
             self._answers[name] = answer
         return answer
+
+
+def _literal(host: str, port: int) -> Address | None:
+    """The address that *host* is, if it is one and no name."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.inet_pton(family, host)
+    except (OSError, UnicodeError):
+        return None
+    return (family, (host, port, 0, 0)) if family == socket.AF_INET6 else (family, (host, port))
 
 
 async def _ask_the_system(host: str, port: int) -> list[Address]:

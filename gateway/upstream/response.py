@@ -72,6 +72,7 @@ class Http1Response:
             finally:
                 self._waiter = None
         if self._error is not None:
+            self._parts.clear()
             raise self._error
         if self._size > limit_bytes:
             raise _too_large(limit_bytes)

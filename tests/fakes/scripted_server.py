@@ -100,7 +100,6 @@ class ScriptedServer:
         ssl_context: ssl.SSLContext | None = None,
         unix_path: str | None = None,
         host: str = "127.0.0.1",
-        port: int = 0,
     ) -> None:
         self._script = script
         self._on_connect = on_connect
@@ -111,7 +110,7 @@ class ScriptedServer:
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
-        self.port = port
+        self.port = 0
         self.requests: list[RecordedRequest] = []
         self.connections = 0
         """How many connections there have been."""
@@ -123,9 +122,7 @@ class ScriptedServer:
         if self._unix_path is not None:
             self._server = await asyncio.start_unix_server(self._serve, self._unix_path, ssl=self._ssl_context)
         else:
-            self._server = await asyncio.start_server(
-                self._serve, self._host, self.port, ssl=self._ssl_context, backlog=1024
-            )
+            self._server = await asyncio.start_server(self._serve, self._host, 0, ssl=self._ssl_context, backlog=1024)
             self.port = self._server.sockets[0].getsockname()[1]
         return self
 

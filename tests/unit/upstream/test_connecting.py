@@ -218,11 +218,25 @@ async def test_a_proxy_is_used_when_it_is_named(head_for: Heads) -> None:
         await upstream.aclose()
 
 
+async def test_a_connection_that_opens_during_aclose_is_not_used(
+    http1: Http1Upstream, head_for: Heads, ca_file: Path, authority: trustme.CA
+) -> None:
+    async with ScriptedServer(ssl_context=_server_context(authority)) as server:
+        head = head_for(server, ssl_context=make_ssl_context(ca_file=ca_file))
+        sending = asyncio.ensure_future(http1.send(head, b"{}"))
+        await asyncio.sleep(0)
+        await http1.aclose()
+        with pytest.raises(ProviderError) as caught:
+            await sending
+        assert caught.value.kind is FailureKind.CONNECT
+        assert server.requests == []
+
+
 # Names
 
 
 class Names:
-    """A lookup that answers from a table and counts the questions."""
+    """A lookup that answers from a table and counts the questions; port 0 stands for the port asked for."""
 
     def __init__(self, **table: list[Address] | Exception) -> None:
         self.table = table
@@ -234,7 +248,7 @@ class Names:
         found = self.table[host]
         if isinstance(found, Exception):
             raise found
-        return [(family, (address[0], port, *address[2:])) for family, address in found]
+        return [(family, (address[0], address[1] or port, *address[2:])) for family, address in found]
 
 
 V4: Address = (socket.AF_INET, ("127.0.0.1", 0))
@@ -307,6 +321,12 @@ async def test_an_old_answer_serves_while_it_is_asked_for_anew(monkeypatch: pyte
     resolver.close()
 
 
+async def test_an_address_is_not_asked_for() -> None:
+    resolver = Resolver(Names().look_up)
+    assert await resolver.resolve("127.0.0.1", 1) == [(socket.AF_INET, ("127.0.0.1", 1))]
+    assert await resolver.resolve("::1", 1) == [(socket.AF_INET6, ("::1", 1, 0, 0))]
+
+
 async def test_families_take_turns() -> None:
     names = Names(api=[V6, V6_ELSEWHERE, V4, V4_ELSEWHERE])
     addresses = await Resolver(names.look_up).resolve("api", 1)
@@ -321,12 +341,10 @@ async def test_the_next_address_is_tried_when_one_refuses() -> None:
 
 async def test_the_next_address_is_tried_when_one_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.upstream.connect.STAGGER_SECONDS", 0.02)
-    with _full_backlog("127.0.0.2") as port:
-        async with (
-            _client(Names(api=[V4_ELSEWHERE, V4])) as upstream,
-            ScriptedServer([answer(b"hello")], port=port),
-        ):
-            response = await upstream.send(_head(port, host="api"), b"{}")
+    with _full_backlog() as slow_port:
+        names = Names(api=[(socket.AF_INET, ("127.0.0.1", slow_port)), V4])
+        async with _client(names) as upstream, ScriptedServer([answer(b"hello")]) as server:
+            response = await upstream.send(_head(server.port, host="api"), b"{}")
             assert await response.read(100) == b"hello"
 
 
@@ -361,9 +379,9 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def _full_backlog(host: str = "127.0.0.1") -> Iterator[int]:
+def _full_backlog() -> Iterator[int]:
     """A port that takes no further connection: Linux ignores those beyond the queue of a listener."""
-    with socket.create_server((host, 0), backlog=0) as listener, contextlib.ExitStack() as fillers:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as fillers:
         for _ in range(4):
             filler = fillers.enter_context(socket.socket())
             filler.setblocking(False)
