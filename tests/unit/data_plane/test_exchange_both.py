@@ -137,7 +137,7 @@ async def test_a_client_that_leaves_after_its_answer_does_not_cancel_the_handler
 
 
 async def test_a_slow_reader_pauses_the_handler_and_lets_it_go_on(served: Served) -> None:
-    client = await served.connect(receive_buffer=4096, limit=4096)
+    client = await served.connect(receive_buffer=65536, limit=65536)
     await client.send(post("/v1/flood", b"200"))
     await served.plane.wait_for(lambda: served.plane.flow == [True])
     written = served.plane.written
