@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 
 from adapters.types import Body
@@ -38,44 +36,12 @@ def read_bool(body: Body, name: str) -> bool | None:
     raise _invalid(name, _describe(value), "true or false")
 
 
-def read_int(body: Body, name: str, low: int | None = None, high: int | None = None) -> int | None:
-    """An integer from *low* to *high*, or None when the parameter is absent or null. ``1.0`` is an integer, too."""
-    value = _value(body, name)
-    if value is None:
-        return None
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not _within(value, low, high):
-        raise _invalid(name, _describe(value), f"an integer{_range(low, high)}")
-    return value
-
-
-def read_number(body: Body, name: str, low: float | None = None, high: float | None = None) -> float | None:
-    """A number from *low* to *high*, or None when the parameter is absent or null."""
-    value = _value(body, name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not _within(value, low, high):
-        raise _invalid(name, _describe(value), f"a number{_range(low, high)}")
-    return float(value)
-
-
 def _value(body: Body, name: str) -> object:
     raw = body.get(name)
     if raw is None:
         return None
     value: object = _decode(raw)
     return value
-
-
-def _within(value: float, low: float | None, high: float | None) -> bool:
-    return math.isfinite(value) and (low is None or value >= low) and (high is None or value <= high)
-
-
-def _range(low: float | None, high: float | None) -> str:
-    if low is None:
-        return "" if high is None else f" of at most {high}"
-    return f" of at least {low}" if high is None else f" from {low} to {high}"
 
 
 def _describe(value: object) -> str:

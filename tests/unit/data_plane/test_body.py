@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.data_plane.body import parse_body, read_bool, read_int, read_number, read_str
+from gateway.data_plane.body import parse_body, read_bool, read_str
 from gateway.errors import InvalidJsonError, InvalidRequestError
 
 
@@ -186,6 +186,7 @@ def test_bodies_are_taken_and_refused_as_the_reference_does(raw: bytes) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 @given(_bodies())
 @settings(max_examples=50_000, deadline=None)
 def test_many_bodies_are_taken_and_refused_as_the_reference_does(raw: bytes) -> None:
@@ -194,17 +195,13 @@ def test_many_bodies_are_taken_and_refused_as_the_reference_does(raw: bytes) -> 
 
 def test_null_and_absent_are_the_same() -> None:
     for body in (parse_body(b"{}"), parse_body(b'{"x":null}')):
-        assert read_str(body, "x") is read_bool(body, "x") is read_int(body, "x") is read_number(body, "x") is None
+        assert read_str(body, "x") is read_bool(body, "x") is None
 
 
 def test_values_of_the_right_type_are_read() -> None:
-    body = parse_body(b'{"s":"\\u00e9","b":true,"i":5,"w":5.0,"f":0.5}')
+    body = parse_body(b'{"s":"\\u00e9","b":true}')
     assert read_str(body, "s", max_length=1) == "é"
     assert read_bool(body, "b") is True
-    assert read_int(body, "i", 1, 5) == 5
-    assert read_int(body, "w") == 5
-    assert read_number(body, "f", 0, 1) == 0.5
-    assert read_number(body, "i") == 5.0
 
 
 @pytest.mark.parametrize(
@@ -213,12 +210,9 @@ def test_values_of_the_right_type_are_read() -> None:
         (read_str, b"5", "found 5, allowed is a string"),
         (read_str, b'["secret"]', "found an array, allowed is a string"),
         (read_bool, b"1", "found 1, allowed is true or false"),
+        (read_bool, b'{"secret":1}', "found an object, allowed is true or false"),
+        (read_str, b"true", "found true, allowed is a string"),
         (read_bool, b'"secret"', "found a string, allowed is true or false"),
-        (read_int, b"true", "found true, allowed is an integer"),
-        (read_int, b"1.5", "found 1.5, allowed is an integer"),
-        (read_int, b'{"secret":1}', "found an object, allowed is an integer"),
-        (read_number, b"false", "found false, allowed is a number"),
-        (read_number, b'"1"', "found a string, allowed is a number"),
     ],
 )
 def test_a_wrong_type_is_told_without_private_content(read: Any, raw: bytes, said: str) -> None:
@@ -226,14 +220,6 @@ def test_a_wrong_type_is_told_without_private_content(read: Any, raw: bytes, sai
         read(parse_body(b'{"x":%b}' % raw), "x")
     assert caught.value.message == f"Invalid value for 'x': {said}."
     assert caught.value.param == "x"
-
-
-@pytest.mark.parametrize("value", [b"0", b"6", b"-1", b"1e300"])
-def test_a_value_out_of_range_is_told_with_the_range(value: bytes) -> None:
-    body = parse_body(b'{"x":%b}' % value)
-    for read in (read_int, read_number):
-        with pytest.raises(InvalidRequestError, match="from 1 to 5"):
-            read(body, "x", 1, 5)
 
 
 def test_a_long_string_is_told_by_its_length() -> None:
