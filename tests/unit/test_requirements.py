@@ -30,9 +30,9 @@ def name_of(requirement: str) -> str:
     return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower().replace("_", "-")
 
 
-def imported_names() -> Iterator[str]:
-    for package in (*PACKAGES, "migrations"):
-        for path in (CHECKOUT / package).rglob("*.py"):
+def imported_names(*folders: str) -> Iterator[str]:
+    for folder in folders:
+        for path in (CHECKOUT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Import):
                     yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -40,9 +40,10 @@ def imported_names() -> Iterator[str]:
                     yield node.module.partition(".")[0]
 
 
-def imported_distributions() -> set[str]:
+def imported_distributions(*folders: str) -> set[str]:
     owners = packages_distributions()
-    foreign = set(imported_names()) - set(sys.stdlib_module_names) - set(PACKAGES)
+    ours = {*PACKAGES, "tests", *(path.stem for path in (CHECKOUT / "tests").rglob("*.py"))}
+    foreign = set(imported_names(*folders)) - set(sys.stdlib_module_names) - ours
     found = {name_of(owner) for name in foreign for owner in owners.get(name, [f"unknown-{name}"])}
     return {PART_OF.get(name, name) for name in found}
 
@@ -52,6 +53,11 @@ def declared() -> set[str]:
     return {name_of(requirement) for requirement in project["dependencies"]}
 
 
+def declared_for_developers() -> set[str]:
+    groups = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["dependency-groups"]
+    return {name_of(requirement) for requirement in groups["dev"]}
+
+
 def pins(name: str) -> dict[str, str]:
     """The entries of a requirements file by distribution."""
     text = (CHECKOUT / "requirements" / name).read_text()
@@ -59,11 +65,18 @@ def pins(name: str) -> dict[str, str]:
 
 
 def test_everything_imported_is_declared() -> None:
-    assert imported_distributions() - declared() == set()
+    assert imported_distributions(*PACKAGES, "migrations") - declared() == set()
 
 
 def test_everything_declared_is_used() -> None:
-    assert declared() - imported_distributions() - set(LOADED_BY_NAME) == set()
+    assert declared() - imported_distributions(*PACKAGES, "migrations") - set(LOADED_BY_NAME) == set()
+
+
+def test_everything_the_tests_import_is_declared() -> None:
+    # tests/reports answers to suites from outside, whose own modules it imports when they load it.
+    folders = [str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "tests").iterdir() if path.name != "reports"]
+
+    assert imported_distributions(*folders) - declared() - declared_for_developers() == set()
 
 
 def test_everything_declared_is_pinned() -> None:
