@@ -15,6 +15,7 @@ from gateway.pipeline.plan import Route
 from gateway.pipeline.reply import SSE, answer_headers, early_headers, send_error
 from gateway.pipeline.stream_out import StreamOut
 from gateway.services import Services
+from gateway.upstream.local import fair_key
 from policies.retry import Decision, Situation, Step, decide
 
 
@@ -23,6 +24,7 @@ async def serve(call: Call, services: Services) -> None:
     with Admission(call, services):
         assert call.model is not None
         route = services.backends.route(call.model)
+        fair_key.set(call.key.id)
         if not call.stream:
             await _attempts(call, route, None, services)
             return
