@@ -47,6 +47,13 @@ async def time_completion(address: Address, prompt: str, max_tokens: int) -> dic
     return await ask(address, "/v1/chat/completions", {"messages": messages, "max_tokens": max_tokens})
 
 
+async def slots(address: Address) -> list[dict[str, Any]]:
+    """What each slot is doing."""
+    _, answer = await _call(address, "GET", "/slots")
+    decoded: list[dict[str, Any]] = json.loads(answer)
+    return decoded
+
+
 async def ask(address: Address, path: str, body: dict[str, Any]) -> dict[str, Any]:
     """The answer to a JSON request; `EngineCrashedError` for anything but a 200."""
     try:

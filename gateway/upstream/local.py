@@ -9,6 +9,7 @@ from adapters.errors import ProviderError
 from adapters.types import FailureKind
 from gateway.upstream.base import BodySink, Origin, RequestHead, Sending, Upstream, UpstreamResponse
 from gateway.upstream.fair_queue import FairQueue, QueueFullError
+from gateway.upstream.fold import as_stream, fold
 from local_engine.errors import EngineDownError
 from local_engine.state import DOWN, Engine, explain
 
@@ -16,6 +17,9 @@ fair_key: ContextVar[str] = ContextVar("fair_key", default="")
 """Whose turn a request takes in the queue; usually the id of the caller's key."""
 
 _READY_TIMEOUT_SECONDS = 60.0
+_EVENT_STREAM = "text/event-stream"
+# A stream says what a plain answer says in about 200 bytes a token.
+_MAX_FOLDED_BYTES = 256 << 20
 
 
 def local_origin(engine: Engine) -> Origin:
@@ -32,7 +36,8 @@ class LocalUpstream:
     """Implements `Upstream` in front of *inner*. At most *queue_limit* requests wait for a slot of the engine.
 
     A slot is taken before the request is sent and given back when its answer is over, however it ends. Closing an
-    answer early closes its connection, at which the engine stops within a second.
+    answer early closes its connection, at which the engine stops within a second. For that, plain requests go to the
+    engine as streams too (`fold.py`), so that `send` returns when their answers are complete.
     """
 
     def __init__(self, engine: Engine, inner: Upstream, queue_limit: int) -> None:
@@ -63,7 +68,10 @@ class LocalUpstream:
             await self._engine.wait_ready(_READY_TIMEOUT_SECONDS)
             for name, value in self._engine.address.headers:
                 extra_headers += f"{name}: {value}\r\n".encode()
-            response = await self._inner.send(head, body, extra_headers, sending)
+            streamed = as_stream(head.path, body)
+            response = await self._inner.send(head, body if streamed is None else streamed, extra_headers, sending)
+            if streamed is not None and response.headers.get("content-type", "").startswith(_EVENT_STREAM):
+                response = await _whole(response)
         except BaseException as error:
             self._queue.give_back()
             if isinstance(error, EngineDownError):
@@ -75,6 +83,44 @@ class LocalUpstream:
 
     async def aclose(self) -> None:
         """Nothing to close: the connections are the inner client's."""
+
+
+async def _whole(response: UpstreamResponse) -> UpstreamResponse:
+    try:
+        status, body = fold(await response.read(_MAX_FOLDED_BYTES))
+    finally:
+        response.close()
+    return _FoldedResponse(status, body)
+
+
+class _FoldedResponse:
+    """A plain answer put together from a stream that is over."""
+
+    __slots__ = ("_body", "headers", "status")
+
+    def __init__(self, status: int, body: bytes) -> None:
+        self.status: int = status
+        self.headers: Mapping[str, str] = {"content-type": "application/json", "content-length": str(len(body))}
+        self._body = body
+
+    async def read(self, limit_bytes: int) -> bytes:
+        if len(self._body) > limit_bytes:
+            message = f"the upstream's answer is larger than {limit_bytes} bytes"
+            raise ProviderError(FailureKind.TOO_LARGE, message)
+        return self._body
+
+    def stream(self, sink: BodySink) -> None:
+        sink.feed(self._body)
+        sink.finish(None)
+
+    def pause(self) -> None:
+        """Nothing is in flight."""
+
+    def resume(self) -> None:
+        """Nothing is in flight."""
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class _SlotResponse:

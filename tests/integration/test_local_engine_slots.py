@@ -17,6 +17,7 @@ from gateway.deadlines import Deadlines
 from gateway.upstream.base import RequestHead, UpstreamResponse
 from gateway.upstream.http1 import Http1Upstream
 from gateway.upstream.local import LocalUpstream, local_origin
+from local_engine import probe
 from local_engine.engine import LocalEngine
 from local_engine.state import EngineState
 from tests.fakes.body_sink import CollectingSink
@@ -49,6 +50,13 @@ class Client:
         assert response.status == 200, body
         answer: dict[str, Any] = json.loads(body)
         return answer
+
+
+async def until_busy(engine: LocalEngine) -> None:
+    """Return when the engine is at work on an answer."""
+    async with asyncio.timeout(10):
+        while not (await probe.slots(engine.address))[0]["is_processing"]:
+            await asyncio.sleep(0.02)
 
 
 @pytest.fixture
@@ -103,6 +111,7 @@ async def test_leaving_an_answer_frees_the_slot_of_the_engine(
 ) -> None:
     engine = start_engine(context=4096)
     await engine.start()
+    await engine.wait_ready(60)
     client = connect(engine)
     if streamed:
         sink = CollectingSink()
@@ -112,7 +121,7 @@ async def test_leaving_an_answer_frees_the_slot_of_the_engine(
         response.close()
     else:
         task = asyncio.create_task(client.complete(LONG_ANSWER))
-        await asyncio.sleep(0.5)
+        await until_busy(engine)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -173,3 +182,39 @@ async def test_a_failed_engine_is_told_from_a_busy_one(
     assert failure.value.kind is FailureKind.ENGINE_DOWN
     assert not failure.value.sent
     assert client.upstream.free_slots == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        (
+            "/v1/chat/completions",
+            {"messages": [{"role": "user", "content": "Hi"}], "logprobs": True, "top_logprobs": 2},
+        ),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}], "stop": ["!", "."]}),
+        ("/v1/completions", {"prompt": "The sea is", "logprobs": 1}),
+    ],
+    ids=["chat", "stop", "text"],
+)
+async def test_a_folded_answer_says_what_the_plain_one_says(
+    engine: LocalEngine, connect: Callable[..., Client], path: str, more: dict[str, Any]
+) -> None:
+    body = {"max_tokens": 6, "temperature": 0, "seed": 1, "cache_prompt": False} | more
+    plain = await probe.ask(engine.address, path, body)
+    head = RequestHead("POST", path, local_origin(engine), (("content-type", "application/json"),))
+    response = await connect(engine).upstream.send(head, json.dumps(body).encode())
+    folded = json.loads(await response.read(1 << 20))
+
+    for answer in (plain, folded):
+        for changing in ("id", "created", "timings"):
+            answer.pop(changing, None)
+    assert _rounded(folded) == _rounded(plain)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        # Absent and null say the same.
+        return {name: _rounded(member) for name, member in value.items() if member is not None}
+    if isinstance(value, list):
+        return [_rounded(member) for member in value]
+    return round(value, 2) if isinstance(value, float) else value

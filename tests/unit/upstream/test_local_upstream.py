@@ -140,7 +140,7 @@ async def test_a_stream_gives_the_slot_back_at_its_end(
     socket_path: str, upstream: LocalUpstream, head: RequestHead
 ) -> None:
     async with ScriptedServer((chunked_head(), chunk(b"data: 1\n\n"), LAST_CHUNK), unix_path=socket_path):
-        response = await upstream.send(head, b"{}")
+        response = await upstream.send(head, b'{"stream":true}')
         sink = CollectingSink()
         response.stream(sink)
         assert await sink.wait_for_end() is None
