@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -26,8 +27,12 @@ from gateway.services import Services
 from gateway.upstream.base import UpstreamResponse
 from gateway.upstream.sse import SseSplitter
 
+_log = logging.getLogger(__name__)
+
 _MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 _MAX_REFUSAL_BYTES: Final = 256 * 1024
+# Failures that stay until somebody changes a key, an account or a certificate.
+_OPERATORS_BUSINESS: Final = frozenset({FailureKind.AUTH, FailureKind.PAYMENT, FailureKind.TLS, FailureKind.NOT_FOUND})
 # Failures after which nothing can be owed, because no provider worked on the request.
 _NOTHING_OWED: Final = frozenset(
     {
@@ -154,7 +159,8 @@ def _encoded(call: Call, body: bytes, answer: answers.Answer, provider: str) -> 
 
 def _folded(call: Call, body: bytes, provider: str) -> bytes:
     splitter = SseSplitter()
-    payloads = [event.data for event in splitter.feed(body) if event.data and event.data != b"[DONE]"]
+    events = [*splitter.feed(body), splitter.close()]
+    payloads = [event.data for event in events if event is not None and event.data and event.data != b"[DONE]"]
     try:
         return answers.fold(payloads, call.operation)
     except answers.UnreadableError:
@@ -259,6 +265,17 @@ def _owes_nothing(attempt: Attempt, failure: ProviderError) -> bool:
 
 def _count(call: Call, attempt: Attempt, services: Services) -> None:
     failure, hold = attempt.failure, attempt.hold
+    if failure is not None:
+        level = logging.WARNING if failure.kind in _OPERATORS_BUSINESS else logging.DEBUG
+        _log.log(
+            level,
+            "%s: attempt at %s: %s: %s %s",
+            call.request_id,
+            attempt.target.name,
+            failure.kind.value,
+            failure.message,
+            failure.detail,
+        )
     first = attempt.first_content
     services.metrics.attempt_done(
         attempt.target,

@@ -56,7 +56,7 @@ class Backends:
                 self.queues[name] = local = LocalUpstream(engine, upstream, queue)
                 self._providers[name] = _Provider(provider, local_origin(engine), "/v1", local)
             else:
-                self._providers[name] = _remote(provider, upstream)
+                self._providers[name] = _remote(name, provider, upstream)
         self._routes = {model.id: self._build(model) for model in (*catalog.models.values(), *catalog.exposed.values())}
 
     def route(self, model: Model) -> Route:
@@ -105,7 +105,7 @@ def _headers(settings: ProviderSettings, spec: ProviderSpec, key: str) -> tuple[
     return tuple(headers)
 
 
-def _remote(settings: ProviderSettings, upstream: Upstream) -> _Provider:
+def _remote(name: str, settings: ProviderSettings, upstream: Upstream) -> _Provider:
     """A provider behind an address or a unix socket of the operator's choosing."""
     spec = load_spec(settings.type)
     url = urlsplit(settings.address(spec))
@@ -118,6 +118,7 @@ def _remote(settings: ProviderSettings, upstream: Upstream) -> _Provider:
         context,
         str(settings.unix_socket) if settings.unix_socket is not None else None,
         settings.connect_timeout,
+        name,
         spec.transport.keep_alive,
     )
     return _Provider(settings, origin, url.path, upstream)

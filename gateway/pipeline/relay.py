@@ -16,7 +16,7 @@ from gateway.pipeline.call import Attempt, Call
 from gateway.pipeline.clock import AttemptClock
 from gateway.pipeline.stream_out import DONE, StreamOut
 from gateway.upstream.base import UpstreamResponse
-from gateway.upstream.sse import SseSplitter
+from gateway.upstream.sse import SseEvent, SseSplitter
 
 _MAX_MALFORMED: Final = 2
 _MAX_HELD_BYTES: Final = 262_144
@@ -101,7 +101,7 @@ class StreamRelay:
     def finish(self, error: ProviderError | None) -> None:
         """The body is over, in good order or not."""
         if not self._ended:
-            last = self._splitter.close()
+            last, error = self._last_event(error)
             if error is None and last is not None and last.data and last.data != b"[DONE]":
                 self._take(b"data: " + last.data + b"\n\n", last.data)
         if not self._ended:
@@ -114,6 +114,12 @@ class StreamRelay:
                 )
         if not self.done.done():
             self.done.set_result(None)
+
+    def _last_event(self, error: ProviderError | None) -> tuple[SseEvent | None, ProviderError | None]:
+        try:
+            return self._splitter.close(), error
+        except ProviderError as too_large:
+            return None, error or too_large
 
     def stop(self, error: ProviderError) -> None:
         """End the stream from our side, with *error* as its reason."""

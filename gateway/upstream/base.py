@@ -23,6 +23,8 @@ class Origin:
     ssl_context: ssl.SSLContext | None = None
     unix_path: str | None = None
     connect_timeout_seconds: float = 3.0
+    name: str = ""
+    """What messages call it, the provider's name as a rule; an address would tell clients of internal hosts."""
     keep_alive: bool = True
     """False: a fresh connection for each request, for servers that drop kept-alive ones."""
 
