@@ -6,6 +6,9 @@ import errno
 import os
 import socket
 import sys
+from typing import Final
+
+SEND_BUFFER_BYTES: Final = 512 * 1024
 
 
 class ListenError(Exception):
@@ -29,6 +32,8 @@ def bind(host: str, port: int) -> socket.socket:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(host not in ("", "::")))
+        # Connections inherit it. Left alone it grows to megabytes, by which an upstream runs ahead of a slow client.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         sock.bind(address)
     except OSError as error:
         sock.close()

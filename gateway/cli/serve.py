@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import socket
 import sys
@@ -60,8 +59,6 @@ def _serve(settings: Settings, sock: socket.socket, *, migrate: bool) -> int:
 
     patience = _READY_SECONDS if _fetch_models(settings) else _READY_WITHOUT_MODEL_SECONDS
     configure_logging(settings.telemetry.log_format, settings.telemetry.log_level)
-    # At info it lists its plugins, which is no news to anybody.
-    logging.getLogger("alembic").setLevel(logging.WARNING)
     try:
         key = asyncio.run(_prepare(settings, migrate=migrate))
         return _run(settings, sock, key, patience)

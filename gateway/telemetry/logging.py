@@ -28,6 +28,7 @@ _QUIET = {
     "uvicorn.access": logging.ERROR,
     "sqlalchemy.engine": logging.WARNING,
     "aiosqlite": logging.WARNING,
+    "alembic": logging.WARNING,  # at info it lists its plugins
     "httpx2": logging.WARNING,
     "httpcore2": logging.WARNING,
 }
