@@ -53,7 +53,7 @@ class Adapter:
         if self._model is not None:
             out["model"] = self._model
         adjustments: list[Adjustment] | None = None
-        for param in self._patches.keys() & out.keys():
+        for param in sorted(self._patches.keys() & out.keys()):
             if adjustments is None:
                 adjustments = []
             self._patches[param](out, adjustments)
