@@ -24,6 +24,8 @@ def as_stream(path: str, body: bytes) -> bytes | None:
     if bytes(members.get("stream", b"false")) not in (b"false", b"null"):
         return None
     members["stream"] = msgspec.Raw(b"true")
+    # Something to write while a long prompt is read, so that leaving is noticed then too.
+    members["return_progress"] = msgspec.Raw(b"true")
     members["stream_options"] = msgspec.Raw(b'{"include_usage":true}')
     return msgspec.json.encode(members)
 
@@ -42,6 +44,7 @@ def fold(events: bytes) -> tuple[int, bytes]:
             return code if isinstance(code, int) and 400 <= code <= 599 else 500, line[6:]
         for choice in event.pop("choices", ()):
             _add_choice(choices.setdefault(choice["index"], {"index": choice["index"]}), choice)
+        event.pop("prompt_progress", None)
         usage = _add_usage(usage, event.pop("usage", None))
         answer |= event
     answer["object"] = str(answer.get("object", "")).removesuffix(".chunk")

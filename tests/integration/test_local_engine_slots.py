@@ -131,6 +131,27 @@ async def test_leaving_an_answer_frees_the_slot_of_the_engine(
         await client.complete(1)
 
 
+async def test_leaving_while_a_long_prompt_is_read_frees_the_slot(
+    start_engine: Callable[..., LocalEngine], connect: Callable[..., Client]
+) -> None:
+    engine = start_engine(context=8192)
+    await engine.start()
+    await engine.wait_ready(60)
+    client = connect(engine)
+    # Reading this prompt takes 40 seconds and more.
+    long_prompt = json.dumps({"prompt": "word " * 7000, "max_tokens": 1}).encode()
+    head = RequestHead("POST", "/v1/completions", local_origin(engine), (("content-type", "application/json"),))
+    task = asyncio.create_task(client.upstream.send(head, long_prompt))
+    await until_busy(engine)
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    async with asyncio.timeout(SLOT_FREE_LIMIT_SECONDS):
+        await client.complete(1)
+
+
 async def test_leaving_the_queue_leaves_the_slots_alone(engine: LocalEngine, connect: Callable[..., Client]) -> None:
     client = connect(engine)
     occupying = await client.send(400, stream=True)
