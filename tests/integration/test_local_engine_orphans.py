@@ -62,7 +62,7 @@ def assert_gone(pid: int, within_seconds: float = 10.0) -> None:
     while time.monotonic() < give_up_at:
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # gone before the file was opened, or read
             return
         if state == "Z":  # dead, and not yet collected by whoever inherited it
             return
