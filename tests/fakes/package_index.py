@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import threading
@@ -60,7 +61,8 @@ class PackageIndex:
                 self.send_header("content-type", content_type)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body[:limit])
+                with contextlib.suppress(ConnectionError):  # whoever asked has left
+                    self.wfile.write(body[:limit])
 
             def log_message(self, *_: object) -> None:
                 pass
