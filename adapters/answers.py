@@ -175,7 +175,7 @@ def _unfold(body: bytes, operation: Operation) -> list[dict[str, Any]]:
 
 
 # What decoded JSON of an unexpected shape raises when it is taken apart.
-_SHAPE_ERRORS: Final = (msgspec.MsgspecError, AttributeError, IndexError, KeyError, RecursionError, TypeError)
+_SHAPE_ERRORS: Final = (ValueError, AttributeError, IndexError, KeyError, RecursionError, TypeError)
 
 
 def error_in(answer: Answer) -> ErrorFields:

@@ -1,0 +1,125 @@
+"""Retry decisions: never more than the counters allow, and nothing at all after content was passed on."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.errors import ProviderError
+from adapters.types import FailureKind
+from policies.retry import (
+    FINAL,
+    LOUD,
+    MAX_ATTEMPTS,
+    MAX_BACKOFF_SECONDS,
+    MAX_RETRY_AFTER_SECONDS,
+    ONCE,
+    Decision,
+    Situation,
+    Step,
+    decide,
+)
+
+
+def situation(
+    kind: FailureKind,
+    *,
+    tries: int = 1,
+    total: int = 1,
+    another: bool = True,
+    left: float = 600.0,
+    retry_after: float | None = None,
+    client_retries: bool = False,
+) -> Situation:
+    failure = ProviderError(kind, "x", retry_after_seconds=retry_after)
+    return Situation(failure, tries, total, another, left, client_retries)
+
+
+SITUATIONS = st.builds(
+    situation,
+    st.sampled_from(FailureKind),
+    tries=st.integers(1, 12),
+    total=st.integers(1, 12),
+    another=st.booleans(),
+    left=st.floats(-10, 1000),
+    retry_after=st.none() | st.floats(0, 400),
+    client_retries=st.booleans(),
+)
+
+
+@given(SITUATIONS, st.integers(1, 10), st.floats(0, 1, exclude_max=True))
+def test_every_decision_keeps_to_the_limits(at: Situation, per_target: int, jitter: float) -> None:
+    decision = decide(at, tries_per_target=per_target, jitter=jitter)
+    kind = at.failure.kind
+    if decision.step is not Step.STOP:
+        assert kind not in FINAL
+        assert at.tries_in_request < (MAX_ATTEMPTS // 2 if at.client_retries else MAX_ATTEMPTS)
+        assert at.seconds_left >= 1.0
+    if decision.step is Step.NEXT:
+        assert at.another_target
+        assert decision.wait_seconds == 0.0
+    if decision.step is Step.SAME:
+        assert kind in LOUD | ONCE
+        assert at.tries_on_target < per_target
+        assert not (at.client_retries or kind in ONCE) or at.tries_on_target < 2
+        assert 0 <= decision.wait_seconds <= max(MAX_RETRY_AFTER_SECONDS, MAX_BACKOFF_SECONDS + 0.5)
+        assert decision.wait_seconds + 1.0 <= at.seconds_left
+
+
+@given(SITUATIONS, st.integers(1, 10), st.floats(0, 1, exclude_max=True))
+def test_another_target_is_never_left_untried_without_need(at: Situation, per_target: int, jitter: float) -> None:
+    decision = decide(at, tries_per_target=per_target, jitter=jitter)
+    needs_to_stop = (
+        at.failure.kind in FINAL
+        or at.seconds_left < 1.0
+        or at.tries_in_request >= (MAX_ATTEMPTS // 2 if at.client_retries else MAX_ATTEMPTS)
+    )
+    assert (decision.step is Step.STOP) >= needs_to_stop
+    if at.another_target and not needs_to_stop:
+        assert decision.step is not Step.STOP
+
+
+@given(SITUATIONS, st.integers(1, 10))
+def test_a_broken_answer_is_never_asked_for_again(at: Situation, per_target: int) -> None:
+    at.failure.kind = FailureKind.INTERRUPTED
+    assert decide(at, tries_per_target=per_target, jitter=0.5) == Decision(Step.STOP)
+
+
+@pytest.mark.parametrize("kind", sorted(set(FailureKind) - LOUD - FINAL - ONCE))
+def test_a_silent_failure_never_meets_the_same_target_again(kind: FailureKind) -> None:
+    assert decide(situation(kind), tries_per_target=3, jitter=0.5).step is Step.NEXT
+    assert decide(situation(kind, another=False), tries_per_target=3, jitter=0.5).step is Step.STOP
+
+
+def test_waits_double_and_have_an_end() -> None:
+    waits = [
+        decide(situation(FailureKind.SERVER_ERROR, tries=tries), tries_per_target=99, jitter=0.999).wait_seconds
+        for tries in range(1, 9)
+    ]
+    assert waits == sorted(waits)
+    assert waits[0] == pytest.approx(0.25, abs=0.001)
+    assert waits[1] == pytest.approx(0.5, abs=0.001)
+    assert waits[-1] == pytest.approx(MAX_BACKOFF_SECONDS, abs=0.01)
+
+
+def test_a_time_to_come_back_wins_over_the_backoff() -> None:
+    at = situation(FailureKind.OVERLOADED, retry_after=3.0)
+    assert decide(at, tries_per_target=3, jitter=0.0) == Decision(Step.SAME, 3.0)
+
+
+def test_a_time_too_far_off_goes_onward() -> None:
+    far = situation(FailureKind.OVERLOADED, retry_after=6.0)
+    assert decide(far, tries_per_target=3, jitter=0.0) == Decision(Step.NEXT)
+    alone = situation(FailureKind.RATE_LIMITED, retry_after=6.0, another=False)
+    assert decide(alone, tries_per_target=3, jitter=0.0) == Decision(Step.STOP)
+
+
+def test_a_rate_limit_without_a_time_waits_half_a_second_at_least() -> None:
+    at = situation(FailureKind.RATE_LIMITED, another=False)
+    assert decide(at, tries_per_target=3, jitter=0.0) == Decision(Step.SAME, 0.5)
+
+
+def test_a_wait_that_does_not_fit_the_deadline_goes_onward() -> None:
+    at = situation(FailureKind.OVERLOADED, retry_after=3.0, left=3.5)
+    assert decide(at, tries_per_target=3, jitter=0.0) == Decision(Step.NEXT)
