@@ -154,13 +154,13 @@ def _read_choice(choice: Choice) -> tuple[EventKind, int]:
     delta = choice.delta
     if delta is None:
         text = bytes(choice.text)
-        return (_CONTENT, _length(text)) if text not in _EMPTY else (_OTHER, 0)
+        return (_CONTENT, max(1, len(text) - 2)) if text not in _EMPTY else (_OTHER, 0)
     content = bytes(delta.content)
     if content not in _EMPTY:
-        return _CONTENT, _length(content)
+        return _CONTENT, max(1, len(content) - 2)  # without the quotes
     for value in (delta.reasoning_content, delta.reasoning):
         if bytes(value) not in _EMPTY:
-            return _REASONING, _length(bytes(value))
+            return _REASONING, max(1, len(bytes(value)) - 2)
     if bytes(delta.tool_calls) not in _NO_CALLS:
         return _TOOL_DELTA, len(bytes(delta.tool_calls))
     for value in (delta.refusal, delta.function_call, delta.audio):
@@ -170,10 +170,6 @@ def _read_choice(choice: Choice) -> tuple[EventKind, int]:
 
 
 _NO_CALLS: Final = _EMPTY | {b"[]"}
-
-
-def _length(text: bytes) -> int:
-    return max(1, len(text) - 2)  # without the quotes
 
 
 def without_usage(event: StreamEvent) -> StreamEvent:
