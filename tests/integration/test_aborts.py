@@ -16,6 +16,7 @@ import pytest
 
 from gateway.data_plane.limits import WireLimits
 from gateway.engines import SHARED_VARIABLE
+from gateway.pipeline import relay
 from gateway.pipeline.holds import CountingLedger, Resolution
 from gateway.upstream.http1 import Http1Upstream
 from tests.fakes.gateway import CHAT, KEY, RunningGateway, chat_body, config, request, running_gateway
@@ -218,8 +219,11 @@ async def test_a_client_may_leave_while_we_connect(
 
 @pytest.mark.parametrize("server", ["uvicorn", "asgi"])
 @pytest.mark.parametrize("way", LEAVING)
-async def test_a_client_that_leaves_after_its_answer_has_had_it(server: str, way: str) -> None:
+async def test_a_client_that_leaves_after_its_answer_has_had_it(
+    server: str, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The upstream keeps the body open after ``[DONE]``: that is no business of the client's."""
+    monkeypatch.setattr(relay, "_LINGER_SECONDS", 0.3)
     script = [*stream(*EVENTS, STOP, usage_chunk(), DONE, end=False), Hang()]
     async with ScriptedServer(script) as upstream, running_gateway(config(upstream), server=server) as gateway:
         before = asyncio.all_tasks()

@@ -20,6 +20,7 @@ GOOD: Script = [whole()]
 @pytest.fixture(autouse=True)
 def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policies.retry, "BASE_BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr(policies.retry, "MAX_BACKOFF_SECONDS", 0.02)
 
 
 def in_turn(*scripts: Script) -> Callable[[RecordedRequest], Script]:

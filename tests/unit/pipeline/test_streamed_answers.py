@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gateway.pipeline import relay
 from tests.fakes.gateway import CHAT, CLIENTS, SERVERS, chat_body, config, request, running_gateway
 from tests.fakes.openai_answers import (
     DONE,
@@ -426,8 +427,9 @@ async def test_comments_come_in_the_middle_of_a_stream_too() -> None:
 # When it is booked
 
 
-async def test_a_stream_is_booked_before_its_end_is_released() -> None:
+async def test_a_stream_is_booked_before_its_end_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
     """The upstream keeps the body open after ``[DONE]``; the client has its answer, and the books know of it."""
+    monkeypatch.setattr(relay, "_LINGER_SECONDS", 0.2)
     script: Script = [*stream(*HELLO_EVENTS, usage_chunk(), DONE, end=False), Hang()]
     async with ScriptedServer(script) as server, running_gateway(config(server)) as gateway:
         got = await gateway.chat(stream=True)
