@@ -145,6 +145,10 @@ def from_response(
             status=status,
             detail=detail,
         )
+    if status < 300:
+        return ProviderError(
+            FailureKind.EMPTY, f"{provider} answered {status}, which is no answer.", status=status, detail=detail
+        )
     fields = read_error(body)
     if fields is None:
         fields = ErrorFields(message=f"{provider} answered {status} without a readable reason.")

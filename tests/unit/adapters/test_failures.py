@@ -135,7 +135,8 @@ def test_every_json_can_be_read_as_a_refusal(body: Any, status: int | None) -> N
         (422, Kind.BAD_REQUEST), (424, Kind.SERVER_ERROR), (425, Kind.SERVER_ERROR), (429, Kind.RATE_LIMITED),
         (498, Kind.OVERLOADED), (500, Kind.SERVER_ERROR), (501, Kind.SERVER_ERROR), (502, Kind.SERVER_ERROR),
         (503, Kind.OVERLOADED), (504, Kind.TIMEOUT_STATUS), (508, Kind.SERVER_ERROR), (524, Kind.TIMEOUT_STATUS),
-        (529, Kind.OVERLOADED), (301, Kind.REDIRECT), (307, Kind.REDIRECT), (304, Kind.REDIRECT),
+        (529, Kind.OVERLOADED), (201, Kind.EMPTY), (202, Kind.EMPTY), (204, Kind.EMPTY),
+        (301, Kind.REDIRECT), (307, Kind.REDIRECT), (304, Kind.REDIRECT),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("body", [{"error": {"message": "no"}}, b"", b"<html>no</html>"])

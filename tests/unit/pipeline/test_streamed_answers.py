@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.pipeline import relay
-from tests.fakes.gateway import CHAT, CLIENTS, SERVERS, chat_body, config, request, running_gateway
+from tests.fakes.gateway import CHAT, CLIENTS, PROVIDER_KEY, SERVERS, chat_body, config, request, running_gateway
 from tests.fakes.openai_answers import (
     DONE,
     ROLE,
@@ -248,6 +248,15 @@ async def test_a_failure_before_the_first_content_is_never_seen(script: Script, 
     assert got.headers["x-gateway-fallback-from"] == "p1/up1"
     assert got.headers["x-gateway-target"] == "p2/up2"
     assert [attempt["failure"] for attempt in row["attempts"]] == [kind, None]
+
+
+async def test_a_key_that_an_error_event_echoes_is_blotted_out() -> None:
+    echo = event({"error": {"message": f"bad key {PROVIDER_KEY}", "code": PROVIDER_KEY, "param": PROVIDER_KEY}})
+    before = await ask(stream(ROLE, echo))
+    after = await ask(stream(ROLE, *words("Hi"), echo))
+    assert before.status == 502
+    assert error_of(after)["message"] == "bad key [key]"
+    assert PROVIDER_KEY.encode() not in before.body + after.body
 
 
 async def test_an_error_event_before_content_is_answered_with_its_status() -> None:
