@@ -115,7 +115,6 @@ OUTCOMES: Final = {
     FailureKind.NOT_FOUND: Outcome.HTTP_4XX,
     FailureKind.NO_CAPACITY: Outcome.RATE_LIMITED,
     FailureKind.ENGINE_DOWN: Outcome.CONNECT,
-    FailureKind.SHUTTING_DOWN: Outcome.CANCELLED,
     FailureKind.CLIENT_LEFT: Outcome.CANCELLED,
     FailureKind.SHUTTING_DOWN: Outcome.CANCELLED,
 }

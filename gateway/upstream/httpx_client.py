@@ -38,6 +38,8 @@ class HttpxUpstream:
         max_connections_per_origin: int = MAX_CONNECTIONS,
         keep_idle_seconds: float = KEEP_IDLE_SECONDS,
     ) -> None:
+        import httpx2  # noqa: F401 - now, so that it need not be loaded while the first request waits
+
         self._proxy = proxy
         self._http2 = http2
         self._max_connections = max_connections_per_origin
