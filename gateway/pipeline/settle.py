@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from adapters.types import Usage
 from gateway.pipeline.call import Attempt, Call
 from gateway.services import Services
-from gateway.storage.requests import AttemptRow, RequestRow
+from gateway.storage.request_row import AttemptRow, RequestRow
 from gateway.telemetry.logging import log_request
 
 

@@ -17,7 +17,7 @@ from gateway.telemetry.redact import clean_event, client_string, register_secret
 from gateway.telemetry.sink import LineSink
 
 if TYPE_CHECKING:
-    from gateway.storage.requests import RequestRow
+    from gateway.storage.request_row import RequestRow
 
 __all__ = ["close_logging", "configure_logging", "lines_dropped", "log_request", "register_secret"]
 

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict, replace
 from sqlalchemy import event, select, text
 
 from gateway.storage.database import Database
 from gateway.storage.errors import StorageUnavailableError
-from gateway.storage.requests import AttemptRow, RequestLog, RequestRow
+from gateway.storage.request_row import COLUMNS, AttemptRow, RequestRow
+from gateway.storage.requests import RequestLog
 from gateway.storage.schema import prepare_schema
 from gateway.storage.tables import requests
 
@@ -51,7 +53,7 @@ FULL = RequestRow(
 
 
 def _row(number: int) -> RequestRow:
-    return FULL._replace(request_id=f"req-{number}", started_at_ms=FULL.started_at_ms + number)
+    return replace(FULL, request_id=f"req-{number}", started_at_ms=FULL.started_at_ms + number)
 
 
 async def _stored(database: Database) -> list[str]:
@@ -68,7 +70,7 @@ async def test_a_row_comes_back_as_it_was_given(database: Database) -> None:
     async with database.read() as connection:
         rows = (await connection.execute(select(requests).order_by(requests.c.started_at_ms.desc()))).mappings().all()
 
-    expected = FULL._asdict() | {"attempts": [a._asdict() for a in FULL.attempts], "tags": ["blue", "zwölf"]}
+    expected = asdict(FULL) | {"attempts": [asdict(a) for a in FULL.attempts], "tags": ["blue", "zwölf"]}
     assert {name: value for name, value in rows[0].items() if name != "id"} == expected
     assert (rows[1]["attempts"], rows[1]["tags"], rows[1]["cost_nusd"]) == ([], None, None)
     async with database.read() as connection:
@@ -76,7 +78,7 @@ async def test_a_row_comes_back_as_it_was_given(database: Database) -> None:
 
 
 async def test_the_fields_of_a_row_are_the_columns() -> None:
-    assert ["id", *RequestRow._fields] == [column.name for column in requests.columns]
+    assert list(COLUMNS) == [column.name for column in requests.columns]
 
 
 async def test_rows_are_written_in_few_transactions_and_in_order(database: Database) -> None:
@@ -192,7 +194,7 @@ async def test_a_batch_whose_commit_was_not_answered_is_not_written_twice(databa
         {"total_ms": object()},
         {"error_code": "\ud800"},
         {"tags": [object()]},
-        {"attempts": [AttemptRow("t", None, 2**70, 0.0, 0.0)]},
+        {"attempts": [AttemptRow("t", None, object(), 0.0, 0.0)]},  # type: ignore[arg-type]
     ],
 )
 async def test_a_row_that_cannot_be_stored_is_dropped_alone(
@@ -201,7 +203,7 @@ async def test_a_row_that_cannot_be_stored_is_dropped_alone(
     log = RequestLog(database)
     for number in range(3):
         log.add(_row(number))
-    log.add(_row(3)._replace(**bad))
+    log.add(replace(_row(3), **bad))
     log.add(_row(4))
     await log.flush()
 
@@ -212,8 +214,8 @@ async def test_a_row_that_cannot_be_stored_is_dropped_alone(
 
 async def test_a_zero_byte_that_postgresql_does_not_take_costs_no_other_row(database: Database) -> None:
     log = RequestLog(database)
-    log.add(_row(0)._replace(error_code="a\0b"))
-    log.add(_row(1)._replace(tags=["a\0b"]))
+    log.add(replace(_row(0), error_code="a\0b"))
+    log.add(replace(_row(1), tags=["a\0b"]))
     log.add(_row(2))
     await log.flush()
 

@@ -39,7 +39,8 @@ _WRITE = """
 import asyncio, sys, time
 from gateway.storage.database import Database
 from gateway.storage.keys import open_key_store
-from gateway.storage.requests import RequestLog, RequestRow
+from gateway.storage.request_row import RequestRow
+from gateway.storage.requests import RequestLog
 from gateway.storage.schema import prepare_schema
 
 async def main():

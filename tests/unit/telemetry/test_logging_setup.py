@@ -8,10 +8,11 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 import structlog
 
-from gateway.storage.requests import AttemptRow, RequestRow
+from gateway.storage.request_row import AttemptRow, RequestRow
 from gateway.telemetry.logging import (
     close_logging,
     configure_logging,
@@ -172,7 +173,7 @@ def test_a_planted_secret_reaches_no_line(log_format: Any, secret: str) -> None:
     except RuntimeError as error:
         log.exception("it failed", error=error)
         logging.getLogger("uvicorn.error").exception("%r", error)
-    log_request(ROW._replace(request_id=secret, model=secret))
+    log_request(msgspec.structs.replace(ROW, request_id=secret, model=secret))
     close_logging()
 
     assert len(out.getvalue()) > 500
