@@ -84,6 +84,8 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
         else:
             usage = await _whole(call, attempt, route, backend, response, now)
     except ProviderError as failure:
+        if failure.kind is FailureKind.INTERRUPTED:
+            failure.kind = FailureKind.RESET  # nothing was passed on: it may be tried again
         attempt.failure = failure
         raise
     except asyncio.CancelledError:

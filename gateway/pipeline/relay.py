@@ -195,8 +195,6 @@ class StreamRelay:
         self._clock.on_expire = self._resolve
 
     def _fail(self, error: ProviderError) -> None:
-        if error.kind is FailureKind.INTERRUPTED and not self.committed:
-            error.kind = FailureKind.RESET  # nothing was passed on: it may be tried again
         if self.committed and self._batch:
             self._out.write(b"".join(self._batch), self._now())
         self._ended = True

@@ -15,6 +15,7 @@ from tests.fakes.openai_answers import refusal, whole
 from tests.fakes.scripted_server import Close, Hang, RecordedRequest, Reset, Script, ScriptedServer, Sleep, answer
 
 GOOD: Script = [whole()]
+CUT_SHORT = whole()[:-40]
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +60,8 @@ LOUD = [
     pytest.param([refusal(529)], "overloaded", id="529"),
     pytest.param([Reset()], "reset", id="reset"),
     pytest.param([Close()], "reset", id="closed"),
+    pytest.param([CUT_SHORT, Close()], "reset", id="cut-in-the-body"),
+    pytest.param([CUT_SHORT, Reset()], "reset", id="reset-in-the-body"),
     pytest.param([answer(b"{}")], "empty", id="empty"),
     pytest.param([answer(b"nonsense")], "malformed", id="malformed"),
 ]
