@@ -45,6 +45,9 @@ FINAL: Final = frozenset(
 # Said once more, since nothing tells whether the first one was worked on (U20).
 ONCE: Final = frozenset({FailureKind.TIMEOUT_STATUS})
 
+# Another target answers at once where this one would only after a while: the same one is a last resort (U1, U17).
+ELSEWHERE_FIRST: Final = frozenset({FailureKind.RATE_LIMITED, FailureKind.CONNECT})
+
 MAX_ATTEMPTS: Final = 9
 MAX_BACKOFF_SECONDS: Final = 8.0
 BASE_BACKOFF_SECONDS: Final = 0.25
@@ -70,8 +73,8 @@ class Situation:
 def decide(situation: Situation, *, tries_per_target: int, jitter: float) -> Decision:
     """The next step after a failure; *jitter* is a random number in [0, 1).
 
-    Silent failures (timeouts) go straight to the next target, loud ones are tried again where they happened, and a
-    rate limit is only waited for when no other target of the model can take over.
+    Silent failures (timeouts) go straight to the next target, loud ones are tried again where they happened. A rate
+    limit is only waited for, and a server that is not there only tried again, when no other target can take over.
     """
     kind = situation.failure.kind
     onward = Decision(Step.NEXT) if situation.another_target else NO_OTHER_TARGET
@@ -81,7 +84,7 @@ def decide(situation: Situation, *, tries_per_target: int, jitter: float) -> Dec
     allowed = min(tries_per_target, 2) if situation.client_retries or kind in ONCE else tries_per_target
     if (kind not in LOUD and kind not in ONCE) or situation.tries_on_target >= allowed:
         return onward
-    if kind is FailureKind.RATE_LIMITED and situation.another_target:
+    if kind in ELSEWHERE_FIRST and situation.another_target:
         return onward
     wait = situation.failure.retry_after_seconds
     if wait is None:

@@ -72,6 +72,8 @@ class Call:
     client_retries: bool = False
     """The client's SDK says that this is not its first try."""
     attempts: list[Attempt] = field(default_factory=list)
+    waited_seconds: float = 0.0
+    """Spent between attempts, because an upstream was given time."""
     status: int = 0
     error_code: str = ""
     task: asyncio.Task[None] | None = None

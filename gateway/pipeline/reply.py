@@ -27,13 +27,17 @@ def answer_headers(call: Call, attempt: Attempt, static: bytes, kind: bytes, now
     """The header block of a good answer, as far as it is known at *now*."""
     request_id = call.request_id.encode()
     upstream = (attempt.first_content or now) - attempt.started
+    total = now - call.started
+    if len(call.attempts) > 1:
+        # Neither what failed before nor the waiting in between is the gateway's own time.
+        total -= call.waited_seconds + sum(earlier.ended - earlier.started for earlier in call.attempts[:-1])
     block = b"%bx-request-id: %b\r\nrequest-id: %b\r\n%bx-gateway-attempts: %d\r\nserver-timing: %b\r\n" % (
         kind,
         request_id,
         request_id,
         static,
         len(call.attempts),
-        server_timing(now - call.started, upstream),
+        server_timing(total, upstream),
     )
     if attempt.adjustments:
         block += b"x-gateway-adjusted: %b\r\n" % ", ".join(map(str, attempt.adjustments)).encode()

@@ -65,6 +65,7 @@ async def _attempts(call: Call, route: Route, out: StreamOut | None, services: S
             services.metrics.retried(route.model.id, backend.target, failure.kind)
             if decision.wait_seconds:
                 await asyncio.sleep(decision.wait_seconds)
+                call.waited_seconds += decision.wait_seconds
         else:
             call.status = 200
             return

@@ -14,7 +14,7 @@ from gateway.telemetry.logging import log_request
 def settle(call: Call, services: Services, now: float) -> None:
     """Record *call*, which is over at *now*; runs once for each call, however it ended."""
     total = now - call.started
-    waited = sum(attempt.ended - attempt.started for attempt in call.attempts)
+    waited = call.waited_seconds + sum(attempt.ended - attempt.started for attempt in call.attempts)
     model = call.model.id if call.model is not None else ""
     services.metrics.request_done(
         call.operation, model, call.status, call.error_code or None, call.stream, total, max(0.0, total - waited)

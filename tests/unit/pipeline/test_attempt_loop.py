@@ -107,7 +107,7 @@ async def test_a_silent_failure_goes_straight_to_the_next_target() -> None:
     assert row["attempts"][0]["estimated"]  # it may have worked on it
 
 
-async def test_nobody_listening_is_tried_again_and_then_elsewhere() -> None:
+async def test_where_nobody_listens_another_target_is_taken_at_once() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
@@ -115,8 +115,17 @@ async def test_nobody_listening_is_tried_again_and_then_elsewhere() -> None:
             got = await gateway.chat()
             row = await gateway.row()
     assert got.status == 200
-    assert failures(row) == [("p1/up1", "connect")] * 3 + [("p2/up2", None)]
+    assert failures(row) == [("p1/up1", "connect"), ("p2/up2", None)]
     assert row["attempts"][0]["cost_nusd"] is None
+
+
+async def test_where_nobody_listens_is_tried_again_when_there_is_nothing_else() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        async with running_gateway(config(closed.getsockname()[1])) as gateway:
+            got = await gateway.chat()
+            row = await gateway.row()
+    assert (got.status, got.error["code"], len(row["attempts"])) == (502, "upstream_error", 3)
 
 
 async def test_a_rate_limit_takes_another_target_at_once() -> None:
@@ -129,6 +138,9 @@ async def test_a_rate_limit_is_waited_for_when_there_is_no_other_target() -> Non
     got, row, requests = await alone(script)
     assert (got.status, requests) == (200, 2)
     assert row["attempts"][1]["started_ms"] >= 300
+    assert row["total_ms"] >= 300 > row["overhead_ms"]  # the wait was no work of ours
+    own = float(got.headers["server-timing"].partition("gw;dur=")[2].partition(",")[0])
+    assert own < 300
 
 
 async def test_a_long_rate_limit_is_passed_on_with_its_time() -> None:

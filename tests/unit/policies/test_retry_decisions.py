@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from adapters.errors import ProviderError
 from adapters.types import FailureKind
 from policies.retry import (
+    ELSEWHERE_FIRST,
     FINAL,
     LOUD,
     MAX_ATTEMPTS,
@@ -90,6 +91,12 @@ def test_a_broken_answer_is_never_asked_for_again(at: Situation, per_target: int
 def test_a_silent_failure_never_meets_the_same_target_again(kind: FailureKind) -> None:
     assert decide(situation(kind), tries_per_target=3, jitter=0.5).step is Step.NEXT
     assert decide(situation(kind, another=False), tries_per_target=3, jitter=0.5).step is Step.STOP
+
+
+@pytest.mark.parametrize("kind", sorted(ELSEWHERE_FIRST))
+def test_another_target_is_quicker_than_waiting(kind: FailureKind) -> None:
+    assert decide(situation(kind), tries_per_target=3, jitter=0.5) == Decision(Step.NEXT)
+    assert decide(situation(kind, another=False), tries_per_target=3, jitter=0.5).step is Step.SAME
 
 
 def test_waits_double_and_have_an_end() -> None:
