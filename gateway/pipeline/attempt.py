@@ -77,8 +77,7 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
         response = await backend.upstream.send(head, prepared.body, hop, attempt)
         attempt.status = response.status
         if response.status != 200:
-            body = await response.read(_MAX_REFUSAL_BYTES)
-            raise backend.adapter.refusal(response.status, response.headers, body)
+            raise backend.adapter.refusal(response.status, response.headers, await _refusal_body(response))
         if out is not None:
             usage = await _stream(call, attempt, route, backend, out, clock, response, now)
         else:
@@ -105,6 +104,14 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
         if attempt.hold.resolution is None:
             _resolve(call, attempt, usage)
         _count(call, attempt, services)
+
+
+async def _refusal_body(response: UpstreamResponse) -> bytes:
+    """What a refusal says, or nothing where that cannot be read: its status says enough."""
+    try:
+        return await response.read(_MAX_REFUSAL_BYTES)
+    except ProviderError:
+        return b""
 
 
 def _others_cancelled() -> bool:

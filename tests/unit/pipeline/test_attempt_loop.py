@@ -150,6 +150,20 @@ async def test_a_long_rate_limit_is_passed_on_with_its_time() -> None:
     assert got.headers["retry-after-ms"] == "77000"
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param([refusal(429, "x" * 300_000, headers="retry-after: 77\r\n")], id="huge"),
+        pytest.param([refusal(429, "x" * 100, headers="retry-after: 77\r\n")[:-50], Close()], id="cut-short"),
+        pytest.param([refusal(429, "x" * 100, headers="retry-after: 77\r\n")[:-50], Reset()], id="reset"),
+    ],
+)
+async def test_a_refusal_counts_by_its_status_when_its_words_cannot_be_read(script: Script) -> None:
+    got, row, requests = await alone(script)
+    assert (got.status, got.headers["retry-after"], requests) == (429, "77", 1)
+    assert failures(row) == [("p1/up1", "rate_limited")]
+
+
 async def test_the_earliest_time_of_all_targets_is_told() -> None:
     got, _, _, _ = await both(
         [refusal(429, headers="retry-after: 77\r\n")], [refusal(429, headers="retry-after: 33\r\n")]
