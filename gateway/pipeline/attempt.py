@@ -131,7 +131,7 @@ async def _whole(
     """Read, check and send an answer in one piece."""
     body = await response.read(_MAX_ANSWER_BYTES)
     provider = attempt.target.provider
-    content_type = response.headers.get("content-type", "")
+    content_type = response.headers.get("content-type", "").lower()
     if content_type.startswith("text/event-stream"):
         body = _folded(call, body, provider)
     elif content_type.startswith("text/html"):
@@ -194,7 +194,7 @@ async def _stream(
     now: Callable[[], float],
 ) -> Usage | None:
     """Relay a stream to its end; what breaks after the first content is told to the client here."""
-    content_type = response.headers.get("content-type", "")
+    content_type = response.headers.get("content-type", "").lower()
     whole = None
     if not content_type.startswith("text/event-stream"):
         # Read before there is a relay: until then the clock ends the attempt by cancelling its task.

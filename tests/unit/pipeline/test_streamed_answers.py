@@ -111,6 +111,12 @@ async def test_events_may_be_split_anywhere_and_end_lines_as_they_like(line_end:
     assert payloads(got.body.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))[-1] == "[DONE]"
 
 
+async def test_a_content_type_has_no_case() -> None:
+    chunks = map(chunk, (*HELLO_EVENTS, DONE))
+    got = await ask([chunked_head("Text/Event-Stream; charset=UTF-8"), *chunks, LAST_CHUNK])
+    assert got.body == b"".join((*HELLO_EVENTS, DONE))
+
+
 async def test_comments_of_the_upstream_are_not_passed_on() -> None:
     got = await ask(stream(b": OPENROUTER PROCESSING\n\n", ROLE, *words("Hi"), b": ping\n\n", STOP, DONE))
     assert b": " not in got.body.replace(b'": ', b"").replace(b"data: ", b"")
