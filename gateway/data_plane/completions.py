@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from adapters.types import Operation
 from gateway.data_plane.endpoint import Endpoint, read_count, read_stream_options
-from gateway.data_plane.parameters import BOOLEAN, SAMPLING, STRING, Check, check_parameters, integer, is_set
+from gateway.data_plane.parameters import (
+    BOOLEAN,
+    SAMPLING,
+    STRING,
+    TEXTS_OR_TOKENS,
+    Check,
+    check_parameters,
+    integer,
+    is_set,
+)
 from gateway.errors import MissingParameterError
 
 if TYPE_CHECKING:
     from gateway.pipeline.call import Call
 
-
-def _is_prompt(value: Any) -> bool:
-    """A text, texts, token ids, or lists of token ids."""
-    if isinstance(value, str):
-        return True
-    if not isinstance(value, list) or not value:
-        return False
-    return all(isinstance(item, str) for item in value) or is_tokens(value) or all(is_tokens(item) for item in value)
-
-
-def is_tokens(value: Any) -> bool:
-    """A list of token ids."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(item, int) and not isinstance(item, bool) and item >= 0 for item in value)
-    )
-
-
-TEXTS_OR_TOKENS: Final = Check(_is_prompt, "a string, a list of strings, a list of token ids, or a list of such lists")
 
 _CHECKS: Final[Mapping[str, Check]] = {
     **SAMPLING,

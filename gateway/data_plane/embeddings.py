@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from adapters.types import Operation
 from gateway.data_plane.body import read_str
-from gateway.data_plane.completions import TEXTS_OR_TOKENS
 from gateway.data_plane.endpoint import Endpoint
-from gateway.data_plane.parameters import STRING, Check, check_parameters, integer, is_set
+from gateway.data_plane.parameters import STRING, TEXTS_OR_TOKENS, Check, check_parameters, integer, is_set
 from gateway.errors import MissingParameterError
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 _CHECKS: Final[Mapping[str, Check]] = {
     "input": TEXTS_OR_TOKENS,
     "dimensions": integer(1),
-    "encoding_format": Check(lambda value: value in ("float", "base64"), "'float' or 'base64'"),
+    "encoding_format": Check(Literal["float", "base64"], "'float' or 'base64'"),
     "user": STRING,
 }
 

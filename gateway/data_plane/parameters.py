@@ -7,68 +7,69 @@ that are not listed here pass unchecked, since a provider may know them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
 from adapters.types import Body
 from gateway.errors import InvalidRequestError
 
-_decode = msgspec.json.decode
-_NULL: Final = b"null"
-
 
 class Check:
-    """A predicate over a decoded value, and the words for what it demands."""
+    """A type that the value of a parameter has to fit, and the words for it."""
 
-    __slots__ = ("expects", "holds")
+    __slots__ = ("decode", "expects")
 
-    def __init__(self, holds: Callable[[Any], bool], expects: str) -> None:
-        self.holds = holds
+    decode: Callable[[msgspec.Raw], Any]
+    """The value; `msgspec.DecodeError` when it does not fit."""
+
+    def __init__(self, kind: Any, expects: str) -> None:
+        self.decode = msgspec.json.Decoder(kind | None).decode
         self.expects = expects
 
 
 def number(low: float, high: float) -> Check:
-    return Check(
-        lambda value: isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high,
-        f"a number from {low:g} to {high:g}",
-    )
+    return Check(Annotated[float, Meta(ge=low, le=high)], f"a number from {low:g} to {high:g}")
 
 
 def integer(low: int | None = None, high: int | None = None) -> Check:
     bounds = "" if low is None else f" from {low}" if high is not None else f" of at least {low}"
     bounds += "" if high is None else f" to {high}"
-    return Check(
-        lambda value: (
-            isinstance(value, int)
-            and not isinstance(value, bool)
-            and (low is None or value >= low)
-            and (high is None or value <= high)
-        ),
-        f"a whole number{bounds}",
-    )
+    return Check(Annotated[int, Meta(ge=low, le=high)], f"a whole number{bounds}")
 
 
-def _stops(value: Any) -> bool:
-    if isinstance(value, str):
-        return True
-    return isinstance(value, list) and len(value) <= 128 and all(isinstance(item, str) for item in value)
-
-
-BOOLEAN: Final = Check(lambda value: isinstance(value, bool), "true or false")
-STRING: Final = Check(lambda value: isinstance(value, str), "a string")
-OBJECT: Final = Check(lambda value: isinstance(value, dict), "an object")
-STOP: Final = Check(_stops, "a string or a list of strings")
+BOOLEAN: Final = Check(bool, "true or false")
+STRING: Final = Check(str, "a string")
+OBJECT: Final = Check(dict[str, msgspec.Raw], "an object")
+STOP: Final = Check(str | Annotated[list[str], Meta(max_length=128)], "a string or a list of at most 128 strings")
 # Together's clients send the number of alternatives where OpenAI has a flag; adapters understand both.
-LOGPROBS: Final = Check(
-    lambda value: isinstance(value, bool) or (isinstance(value, int) and 0 <= value <= 20),
-    "true, false or a whole number from 0 to 20",
-)
-TOOLS: Final = Check(
-    lambda value: isinstance(value, list) and len(value) <= 2048 and all(isinstance(tool, dict) for tool in value),
-    "a list of at most 2048 tools",
-)
-STRING_OR_OBJECT: Final = Check(lambda value: isinstance(value, str | dict), "a string or an object")
+LOGPROBS: Final = Check(bool | Annotated[int, Meta(ge=0, le=20)], "true, false or a whole number from 0 to 20")
+TOOLS: Final = Check(Annotated[list[dict[str, msgspec.Raw]], Meta(max_length=2048)], "a list of at most 2048 tools")
+STRING_OR_OBJECT: Final = Check(str | dict[str, msgspec.Raw], "a string or an object")
+
+
+class _TextsOrTokens(Check):
+    """One type in every list, which a union of types cannot say."""
+
+    def __init__(self) -> None:
+        token = Annotated[int, Meta(ge=0)]
+        tokens = Annotated[list[token], Meta(min_length=1)]
+        items = Annotated[list[str | token | tokens], Meta(min_length=1)]
+        super().__init__(str | items, "a string, a list of strings, a list of token ids, or a list of such lists")
+        self._decode = self.decode
+        self.decode = self._decode_alike
+
+    __slots__ = ("_decode",)
+
+    def _decode_alike(self, raw: msgspec.Raw) -> Any:
+        value = self._decode(raw)
+        if isinstance(value, list) and len({type(item) for item in value}) > 1:
+            raise msgspec.ValidationError("a list of several types")
+        return value
+
+
+TEXTS_OR_TOKENS: Final[Check] = _TextsOrTokens()
 
 SAMPLING: Final[Mapping[str, Check]] = {
     "temperature": number(0, 2),
@@ -88,16 +89,18 @@ SAMPLING: Final[Mapping[str, Check]] = {
 
 def check_parameters(body: Body, checks: Mapping[str, Check]) -> None:
     """Raise `InvalidRequestError` naming the first parameter of *body* that does not hold what it may."""
-    for name in body.keys() & checks.keys():
-        raw = bytes(body[name])
-        if raw != _NULL:
-            check = checks[name]
-            if not check.holds(_decode(raw)):
-                found = raw[:60].decode("utf-8", "replace")
-                raise InvalidRequestError(f"Invalid value for '{name}': {found}. Expected {check.expects}.", param=name)
+    for name, raw in body.items():
+        check = checks.get(name)
+        if check is not None:
+            try:
+                check.decode(raw)
+            except (msgspec.DecodeError, RecursionError):
+                found = bytes(raw)[:60].decode("utf-8", "replace")
+                message = f"Invalid value for '{name}': {found}. Expected {check.expects}."
+                raise InvalidRequestError(message, param=name) from None
 
 
 def is_set(body: Body, name: str) -> bool:
     """Whether *name* is there and not null."""
     value = body.get(name)
-    return value is not None and bytes(value) != _NULL
+    return value is not None and bytes(value) != b"null"

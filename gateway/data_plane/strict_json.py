@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import msgspec
@@ -29,7 +30,7 @@ _HALF_PAIR = (
     "Send whole characters."
 )
 
-_MINUS, _ZERO, _NINE = b"-09"
+_NUMBER_STARTS = b"-0123456789"
 _BRACE = ord("{")
 _OPENING = b"[{"
 
@@ -56,12 +57,10 @@ def decode_members(raw: bytes | bytearray) -> Body:
     # by the white space and by what was lost; no lost member can be shorter than its name and five characters.
     if len(raw) - len(_encode(body)) >= min(map(len, body), default=0) + 5:
         _check_unique(raw, body)
+    if _too_many_openings(raw, MAX_DEPTH) and _is_deeper(body.values(), MAX_DEPTH):
+        raise _too_deep()
     for name, value in body.items():
-        first = memoryview(value)[0]
-        if first in _OPENING:
-            if _too_many_openings(value, MAX_DEPTH - 1) and _is_deeper(value, MAX_DEPTH - 1):
-                raise _too_deep()
-        elif len(value) > _SAFE_DIGITS and (_ZERO <= first <= _NINE or first == _MINUS):
+        if len(value) > _SAFE_DIGITS and memoryview(value)[0] in _NUMBER_STARTS:
             _check_number(name, value)
     return body
 
@@ -70,9 +69,8 @@ def _too_deep() -> InvalidJsonError:
     return InvalidJsonError(f"The body nests deeper than {MAX_DEPTH} levels. Flatten it.")
 
 
-def _too_many_openings(value: msgspec.Raw, allowed: int) -> bool:
-    """Whether *value* has more opening brackets than *allowed*, those in its texts among them; stops counting there."""
-    text = bytes(value)
+def _too_many_openings(text: bytes | bytearray, allowed: int) -> bool:
+    """Whether *text* has more opening brackets than *allowed*, those in strings among them; stops counting there."""
     for opening in (b"{", b"["):
         at = text.find(opening)
         while at >= 0:
@@ -83,16 +81,16 @@ def _too_many_openings(value: msgspec.Raw, allowed: int) -> bool:
     return False
 
 
-def _is_deeper(value: msgspec.Raw, allowed: int) -> bool:
-    """Whether *value*, an array or object, nests deeper than *allowed* levels; looks only where it may."""
+def _is_deeper(inner: Iterable[msgspec.Raw], allowed: int) -> bool:
+    """Whether an array or object of the values *inner* nests deeper than *allowed* levels; looks only where it may."""
     if allowed <= 0:
         return True
-    is_object = memoryview(value)[0] == _BRACE
-    inner = _decode_one_level(value).values() if is_object else _decode_items(value)
     for item in inner:
         first = memoryview(item)[0]
-        if first in _OPENING and _too_many_openings(item, allowed - 1) and _is_deeper(item, allowed - 1):
-            return True
+        if first in _OPENING and _too_many_openings(bytes(item), allowed - 1):
+            within = _decode_one_level(item).values() if first == _BRACE else _decode_items(item)
+            if _is_deeper(within, allowed - 1):
+                return True
     return False
 
 
