@@ -269,6 +269,8 @@ class ModelSpec(_Fact):
     vision: bool = False
     status: ModelStatus = ModelStatus.PRODUCTION
     retired_on: date | None = None
+    lacks: tuple[ParamName, ...] = ()
+    """Parameters it cannot honour although the provider takes them; requests that use them are refused."""
 
     @property
     def offered(self) -> bool:
@@ -308,6 +310,11 @@ class ProviderSpec(_Fact):
     @property
     def hosted(self) -> bool:
         return self.kind is Kind.HOSTED
+
+    def for_model(self, model: ModelSpec) -> ProviderSpec:
+        """These facts as they hold for *model*: what it lacks is refused."""
+        refused = {"support": Support.REJECTED, "patch": Patch.ERROR, "src": model.src}
+        return self.with_overrides({"params": dict.fromkeys(model.lacks, refused)} if model.lacks else {})
 
     def with_overrides(self, overrides: Mapping[str, Any]) -> ProviderSpec:
         """These facts with *overrides* laid over them; raises pydantic's ``ValidationError`` when they do not fit.

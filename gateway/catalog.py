@@ -121,6 +121,9 @@ def _model(
 def _target(target: TargetSettings, provider: ProviderSettings, spec: ProviderSpec) -> Target:
     model = target.model or local_model_name(provider)
     listed = next((entry for entry in spec.models if entry.id == model), None)
+    if listed is not None and listed.lacks:
+        # What the operator says of the provider still comes after what its file says of a model.
+        spec = spec.for_model(listed).with_overrides(provider.overrides)
     return Target(
         name=f"{target.provider}/{model}",
         provider=target.provider,

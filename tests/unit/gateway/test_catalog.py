@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.spec import Support
+from adapters.spec import Patch, Support
 from adapters.types import Price
 from gateway.catalog import Catalog, ptoken
 from gateway.settings import load_settings
@@ -72,6 +72,19 @@ def test_provider_models_are_names_when_exposed_and_only_known_ones(tmp_path: Pa
     assert listed.targets[0].model == "openai/gpt-oss-20b"
     assert catalog.resolve("groq/made-up") is None
     assert list(catalog.models) == ["gpt-oss-120b", "small"]
+
+
+def test_what_a_model_lacks_is_refused_unless_the_operator_knows_better(tmp_path: Path) -> None:
+    told = TEXT.replace("{type: local, slots: 4", "{type: local, overrides: {params: {tools: {support: native}}}, slots: 4")
+    path = tmp_path / "told.yaml"
+    path.write_text(told.replace("EXPOSE", "false"), encoding="utf-8")
+
+    as_shipped = _catalog(tmp_path).models["small"].targets[0].spec.params
+    overridden = Catalog.build(load_settings(path, environ={})).models["small"].targets[0].spec.params
+
+    assert (as_shipped["tools"].support, as_shipped["tools"].patch) == (Support.REJECTED, Patch.ERROR)
+    assert as_shipped["n"].max == 4
+    assert (overridden["tools"].support, overridden["tool_choice"].support) == (Support.NATIVE, Support.REJECTED)
 
 
 def test_a_target_carries_what_the_provider_file_and_the_configuration_say(tmp_path: Path) -> None:
