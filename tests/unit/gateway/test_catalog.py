@@ -75,7 +75,9 @@ def test_provider_models_are_names_when_exposed_and_only_known_ones(tmp_path: Pa
 
 
 def test_what_a_model_lacks_is_refused_unless_the_operator_knows_better(tmp_path: Path) -> None:
-    told = TEXT.replace("{type: local, slots: 4", "{type: local, overrides: {params: {tools: {support: native}}}, slots: 4")
+    told = TEXT.replace(
+        "{type: local, slots: 4", "{type: local, overrides: {params: {tools: {support: native}}}, slots: 4"
+    )
     path = tmp_path / "told.yaml"
     path.write_text(told.replace("EXPOSE", "false"), encoding="utf-8")
 
