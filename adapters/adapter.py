@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,13 +10,15 @@ import msgspec
 
 from adapters import failures, quirks
 from adapters.errors import ProviderError
-from adapters.patches import AtMost, Patch, Refuse, Rename, Strip, unsupported
+from adapters.patches import AtMost, Patch, Refuse, Rename, Strip, ToolsIfOffered, unsupported
 from adapters.spec import Patch as PatchWord
 from adapters.spec import ProviderSpec, Support
+from adapters.stream import progress_marker
 from adapters.target import Target
 from adapters.types import Adjustment, Body, FailureKind, Operation
 
 _encode = msgspec.json.Encoder().encode
+_TRUE: Final = msgspec.Raw(b"true")
 _INCLUDE_USAGE: Final = msgspec.Raw(b'{"include_usage":true}')
 _REFUSED: Final = frozenset((PatchWord.ERROR, PatchWord.REROUTE_OR_ERROR))
 _STRIPPED: Final = frozenset((PatchWord.STRIP, PatchWord.DROP_WITH_WARNING))
@@ -34,24 +36,38 @@ class Prepared:
 class Adapter:
     """Compiled once from a target's facts, so that a request pays only for the parameters it carries."""
 
-    def __init__(self, target: Target, secrets: tuple[str, ...] = ()) -> None:
-        """*secrets* are blotted out of whatever the provider says."""
+    def __init__(
+        self, target: Target, secrets: tuple[str, ...] = (), offers: Callable[[str], bool | None] | None = None
+    ) -> None:
+        """*secrets* are blotted out of whatever the provider says.
+
+        *offers* tells of a parameter that depends on the model whether it has it (None: not known yet); without it
+        such parameters are sent.
+        """
         self.target = target
         self._provider = target.provider
         self._secrets = tuple(secret for secret in secrets if secret)
         spec = target.spec
         self._model = msgspec.Raw(_encode(target.model)) if target.model else None
-        self._patches = compile_patches(spec, self._provider)
+        self._patches = compile_patches(spec, self._provider, offers)
+        self._may_lack_tools = "tools" in self._patches
         usage = spec.params.get("stream_options.include_usage")
         self._ask_for_usage = usage is None or usage.support in (Support.NATIVE, Support.CONDITIONAL, Support.LIMITED)
         self._defaults = [(name, msgspec.Raw(_encode(value))) for name, value in spec.defaults.items()]
         self._quirk = quirks.request_quirk(spec)
+        self._progress_param = spec.streaming.progress_param
+        field = spec.streaming.progress_field
+        self.progress = progress_marker(field) if field is not None else None
+        """What marks the chunks of a stream that only report progress, if there are such."""
+        self.usage_per_choice = spec.usage.per_choice
 
     def prepare(self, body: Body, operation: Operation, stream: bool) -> Prepared:
         """The body for this target; `ProviderError` UNSUPPORTED_PARAMETER or BAD_REQUEST where it cannot take it."""
         out = body.copy()
         if self._model is not None:
             out["model"] = self._model
+        if self._may_lack_tools and "tools" in out and bytes(out.get("tool_choice", b"")) == b'"none"':
+            del out["tools"], out["tool_choice"]  # no call may be made: it is the same request without them
         adjustments: list[Adjustment] | None = None
         for param in sorted(self._patches.keys() & out.keys()):
             if adjustments is None:
@@ -64,6 +80,8 @@ class Adapter:
         if stream and self._ask_for_usage:
             # Usage is always asked for, since metering needs it; it is hidden from clients that did not ask.
             out["stream_options"] = _with_usage(out.get("stream_options"))
+        if stream and self._progress_param is not None:
+            out[self._progress_param] = _TRUE
         if self._quirk is not None:
             self._quirk(out, operation, self.target)
         return Prepared(_encode(out), tuple(adjustments) if adjustments else _NO_CHANGES)
@@ -92,7 +110,9 @@ def _with_usage(options: msgspec.Raw | None) -> msgspec.Raw:
     return msgspec.Raw(_encode({**fields, "include_usage": True}))
 
 
-def compile_patches(spec: ProviderSpec, provider: str) -> dict[str, Patch]:
+def compile_patches(
+    spec: ProviderSpec, provider: str, offers: Callable[[str], bool | None] | None = None
+) -> dict[str, Patch]:
     """The patches for the parameters of which *spec* says that they cannot go as they are, by parameter."""
     patches: dict[str, Patch] = {}
     for name, facts in spec.params.items():
@@ -101,17 +121,21 @@ def compile_patches(spec: ProviderSpec, provider: str) -> dict[str, Patch]:
         if facts.to is not None and facts.support is Support.RENAMED:
             patches[name] = Rename(name, facts.to)
         elif facts.support in (Support.REJECTED, Support.ABSENT, Support.IGNORED) and facts.patch in _REFUSED:
-            patches[name] = Refuse(name, provider)
+            patches[name] = Refuse(name, provider, facts.hint or "")
         elif facts.support in (Support.REJECTED, Support.ABSENT) and facts.patch in _STRIPPED:
             patches[name] = Strip(name)
         elif name == "n" and facts.support is Support.LIMITED and facts.max is not None:
             patches[name] = AtMost(name, provider, int(facts.max))
+        elif name == "tools" and facts.support is Support.CONDITIONAL and offers is not None:
+            patches[name] = ToolsIfOffered(provider, offers, facts.hint or "")
     return patches
 
 
 def refuse_operation(target: Target, operation: Operation) -> ProviderError:
     """The failure of a target that does not offer *operation* at all."""
     error = unsupported("model", target.provider)
-    error.message = f"{target.provider} does not offer {operation.value.replace('_', ' ')} for this model."
+    endpoint = target.spec.endpoints.get(operation)
+    hint = f" {endpoint.hint}" if endpoint is not None and endpoint.hint else ""
+    error.message = f"{target.provider} does not offer {operation.value.replace('_', ' ')} for this model.{hint}"
     error.kind = FailureKind.UNSUPPORTED_PARAMETER
     return error

@@ -7,11 +7,12 @@ from typing import Any, Final
 import msgspec
 
 from adapters.failures import ErrorFields, read_error
-from adapters.stream import read_usage
+from adapters.stream import read_usage, sum_of_choices
 from adapters.types import Operation, Usage
 
 _NOT_OF_THE_WHOLE: Final = ("choices", "object")
 _NOTHING: Final = msgspec.Raw(b"null")
+_SILENCE: Final = {"role": "assistant", "content": None}
 _NO_ERROR: Final = frozenset((b"null", b'""', b"{}", b"false"))
 # No model calls more tools at once; an index beyond it is nonsense, and would be filled up to.
 _MOST_CALLS: Final = 2048
@@ -70,14 +71,15 @@ def with_model(body: bytes, model: bytes) -> bytes:
     return msgspec.json.encode(fields)
 
 
-def fold(payloads: list[bytes], operation: Operation) -> bytes:
+def fold(payloads: list[bytes], operation: Operation, *, usage_per_choice: bool = False) -> bytes:
     """One whole answer from the chunks of a stream (U27: an upstream that streams although it was not asked to).
 
-    Raises `UnreadableError` for chunks that are none, and for a stream that broke off: a choice without a
-    finish_reason is not a whole one.
+    With *usage_per_choice* each choice comes with a usage of its own, and the answer gets their sum. Raises
+    `UnreadableError` for chunks that are none, and for a stream that broke off: a choice without a finish_reason is
+    not a whole one.
     """
     try:
-        whole = _fold(payloads, operation)
+        whole = _fold(payloads, operation, usage_per_choice)
     except _SHAPE_ERRORS as error:
         raise UnreadableError(str(error)) from None
     if any(choice["finish_reason"] is None for choice in whole["choices"]):
@@ -85,11 +87,13 @@ def fold(payloads: list[bytes], operation: Operation) -> bytes:
     return msgspec.json.encode(whole)
 
 
-def _fold(payloads: list[bytes], operation: Operation) -> dict[str, Any]:
+def _fold(payloads: list[bytes], operation: Operation, usage_per_choice: bool) -> dict[str, Any]:
     whole: dict[str, Any] = {}
     choices: dict[int, dict[str, Any]] = {}
     for payload in payloads:
         chunk = msgspec.json.decode(payload)
+        if usage_per_choice and chunk.get("usage") and whole.get("usage"):
+            chunk["usage"] = sum_of_choices(whole["usage"], chunk["usage"])
         whole |= {name: value for name, value in chunk.items() if name not in _NOT_OF_THE_WHOLE and value is not None}
         for part in chunk.get("choices") or ():
             index = part.get("index") or 0
@@ -97,6 +101,9 @@ def _fold(payloads: list[bytes], operation: Operation) -> dict[str, Any]:
             _fold_choice(choice, part, operation)
     whole["object"] = "chat.completion" if operation is Operation.CHAT else "text_completion"
     whole["choices"] = [choices[index] for index in sorted(choices)]
+    for choice in whole["choices"]:
+        if choice.get("message") == _SILENCE:
+            choice["message"]["content"] = ""  # as in a whole answer; null stands beside tool calls and the like
     return whole
 
 

@@ -87,6 +87,30 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolsIfOffered:
+    """Refuse ``tools`` unless the target's model can call them, which *offers* tells once it has been started."""
+
+    provider: str
+    offers: Callable[[str], bool | None]
+    hint: str = ""
+
+    def __call__(self, body: Body, adjustments: list[Adjustment]) -> None:
+        offered = self.offers("tools")
+        if offered:
+            return
+        if is_neutral("tools", body["tools"]):
+            del body["tools"]
+        elif offered is None:
+            message = (
+                f"{self.provider} has not been ready yet, and tells only then whether its model takes 'tools'. "
+                "Try again in a moment."
+            )
+            raise ProviderError(FailureKind.ENGINE_DOWN, message, param="tools", sent=False)
+        else:
+            raise unsupported("tools", self.provider, self.hint)
+
+
+@dataclass(frozen=True, slots=True)
 class AtMost:
     """Refuse a number above *most*."""
 
@@ -100,6 +124,11 @@ class AtMost:
             del body[self.param]
         elif raw.isdigit() and int(raw) > self.most:
             raise unsupported(self.param, self.provider, f"It takes at most {self.most}.")
+
+
+def invalid(param: str, message: str, code: str = "invalid_value") -> ProviderError:
+    """The failure of a request that no target can make sense of."""
+    return ProviderError(FailureKind.BAD_REQUEST, message, status=400, param=param, code=code, sent=False)
 
 
 def unsupported(param: str, provider: str, reason: str = "") -> ProviderError:

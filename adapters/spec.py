@@ -91,6 +91,8 @@ class ParamSpec(Entry):
     flag: str | None = None
     """The server's command line option that decides."""
     env: str | None = None
+    hint: str | None = None
+    """What helps, for a client that is refused it."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -151,6 +153,8 @@ class EndpointSpec(_Fact):
     support: Support
     path: str | None = None
     lacks: tuple[str, ...] = ()
+    hint: str | None = None
+    """What helps where it is not there after all."""
 
     @property
     def available(self) -> bool:
@@ -209,12 +213,18 @@ class StreamingSpec(_Fact):
     done_marker: str | None = None
     usage_field: str | None = None
     """Where usage stands when it is not the chunk's own ``usage``."""
+    progress_param: str | None = None
+    """Set to true, it makes the server report how far it has read the prompt, and so notice that a client has left."""
+    progress_field: str | None = None
+    """The member that marks such a report, which is nothing for clients."""
 
 
 class UsageSpec(_Fact):
     """Usage fields beyond OpenAI's."""
 
     extensions: tuple[str, ...] = ()
+    per_choice: bool = False
+    """A stream tells the usage of each choice by itself, each time with the prompt."""
     time_unit: Literal["seconds", "milliseconds"] | None = None
 
 
@@ -314,7 +324,9 @@ class ProviderSpec(_Fact):
     def for_model(self, model: ModelSpec) -> ProviderSpec:
         """These facts as they hold for *model*: what it lacks is refused."""
         refused = {"support": Support.REJECTED, "patch": Patch.ERROR, "src": model.src}
-        return self.with_overrides({"params": dict.fromkeys(model.lacks, refused)} if model.lacks else {})
+        hints = {name: self.params[name].hint for name in model.lacks if name in self.params}
+        params = {name: {**refused, "hint": hints.get(name)} for name in model.lacks}
+        return self.with_overrides({"params": params} if params else {})
 
     def with_overrides(self, overrides: Mapping[str, Any]) -> ProviderSpec:
         """These facts with *overrides* laid over them; raises pydantic's ``ValidationError`` when they do not fit.

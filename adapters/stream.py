@@ -179,6 +179,31 @@ def without_usage(event: StreamEvent) -> StreamEvent:
     return _rebuilt(event, fields)
 
 
+def add_usage(earlier: StreamEvent, event: StreamEvent) -> StreamEvent:
+    """*event*, a choice's usage, as the usage of all choices so far."""
+    fields = msgspec.json.decode(event.data, type=dict[str, msgspec.Raw])
+    before = msgspec.json.decode(earlier.data, type=dict[str, msgspec.Raw])
+    usage = sum_of_choices(msgspec.json.decode(before["usage"]), msgspec.json.decode(fields["usage"]))
+    fields["usage"] = msgspec.Raw(msgspec.json.encode(usage))
+    return msgspec.structs.replace(_rebuilt(event, fields), usage=read_usage(fields["usage"]))
+
+
+def sum_of_choices(usage: dict[str, Any], further: dict[str, Any]) -> dict[str, Any]:
+    """The ``usage`` of several choices: their common prompt counts once, what was generated adds up."""
+    generated = (usage.get("completion_tokens") or 0) + (further.get("completion_tokens") or 0)
+    return usage | {"completion_tokens": generated, "total_tokens": (usage.get("prompt_tokens") or 0) + generated}
+
+
+def is_progress(payload: bytes, marker: bytes) -> bool:
+    """Whether a chunk only reports how far the prompt has been read; *marker* is made by `progress_marker`."""
+    return marker in payload
+
+
+def progress_marker(field: str) -> bytes:
+    """The bytes of the member *field*; no string can hold them, as its quotes would be escaped."""
+    return b'"%b":' % field.encode()
+
+
 def with_model(event: StreamEvent, model: bytes) -> StreamEvent:
     """The event with another ``model``; *model* is JSON."""
     fields = msgspec.json.decode(event.data, type=dict[str, msgspec.Raw])

@@ -30,6 +30,10 @@ class AttachedEngine:
     def last_error(self) -> str:
         return self._look()[1]
 
+    @property
+    def supports_tools(self) -> bool | None:
+        return self._look()[2]
+
     async def wait_ready(self, timeout_seconds: float) -> None:
         loop = asyncio.get_running_loop()
         give_up_at = loop.time() + timeout_seconds
@@ -38,12 +42,12 @@ class AttachedEngine:
                 raise EngineDownError(explain(self))
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
-    def _look(self) -> tuple[EngineState, str]:
+    def _look(self) -> tuple[EngineState, str, bool | None]:
         try:
-            state, error = json.loads(self._state_file.read_bytes())
+            state, error, tools = json.loads(self._state_file.read_bytes())
         except FileNotFoundError:
-            return EngineState.STOPPED, ""
-        return EngineState(state), error
+            return EngineState.STOPPED, "", None
+        return EngineState(state), error, tools
 
 
 def state_file(socket_path: str) -> Path:
@@ -56,5 +60,5 @@ def publish(engine: Engine) -> None:
     if engine.address.socket_path is not None:
         path = state_file(engine.address.socket_path)
         draft = path.with_suffix(".new")
-        draft.write_text(json.dumps([engine.state.value, engine.last_error]))
+        draft.write_text(json.dumps([engine.state.value, engine.last_error, engine.supports_tools]))
         draft.replace(path)

@@ -50,10 +50,12 @@ class LocalEngine:
         """How often the process was started again."""
         self.state = EngineState.STOPPED
         self.last_error = ""
+        self.supports_tools: bool | None = None
         self.log_tail: list[str] = []
         """What the last process that ended had written on standard error, at most its last 40 lines."""
         self._pace = pace or Pace()
         self._failures = 0
+        self._told = ""
         self._changed = asyncio.Event()
         self._run: asyncio.Task[None] | None = None
         self._process: EngineProcess | None = None
@@ -137,13 +139,19 @@ class LocalEngine:
         process = self._process = await EngineProcess.start(options)
         try:
             await process.wait_listening(self.config.start_timeout_seconds)
-            await self._while_alive(process, probe.generate_one_token(self.address, embeddings=self.config.embeddings))
+            await self._while_alive(process, self._prove())
+            self._told = ""
             self._set(EngineState.READY)
             await self._while_alive(process, self._watch())
         finally:
             self._process = None
             await process.stop()
             self.log_tail = process.log_tail
+
+    async def _prove(self) -> None:
+        """Let the engine do a little of its work, and ask what its model can do."""
+        await probe.generate_one_token(self.address, embeddings=self.config.embeddings)
+        self.supports_tools = await probe.supports_tools(self.address)
 
     def _prepare(self) -> ChildOptions:
         path, known = locate(self.config.model, self.config.store or default_store())
@@ -185,9 +193,11 @@ class LocalEngine:
     def _note_failure(self, error: LocalEngineError) -> None:
         self._failures += 1
         self.last_error = str(error)
-        _log.warning(
-            "the local engine %s failed: %s%s", self.name, error, "".join(f"\n  {x}" for x in self.log_tail[-5:])
-        )
+        # A model that is missing stays so through any number of attempts: saying it once is enough.
+        if self.last_error != self._told:
+            self._told = self.last_error
+            tail = "".join(f"\n  {line}" for line in self.log_tail[-5:])
+            _log.warning("the local engine %s failed: %s%s", self.name, error, tail)
         hopeless = error.permanent or self._failures >= self._pace.failures_until_failed
         self._set(EngineState.FAILED if hopeless else EngineState.RESTARTING)
 

@@ -47,6 +47,15 @@ async def time_completion(address: Address, prompt: str, max_tokens: int) -> dic
     return await ask(address, "/v1/chat/completions", {"messages": messages, "max_tokens": max_tokens})
 
 
+async def supports_tools(address: Address) -> bool:
+    """Whether the chat template of the model has a place for tools; elsewhere the server ignores them silently."""
+    try:
+        status, answer = await _call(address, "GET", "/props")
+        return status == 200 and json.loads(answer)["chat_template_caps"]["supports_tools"] is True
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EngineCrashedError(f"the engine does not tell what its template can do: {error!r}") from error
+
+
 async def slots(address: Address) -> list[dict[str, Any]]:
     """What each slot is doing."""
     _, answer = await _call(address, "GET", "/slots")

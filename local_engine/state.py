@@ -41,11 +41,20 @@ class Engine(Protocol):
     def slots(self) -> int:
         """Requests it works on at the same time."""
 
+    @property
+    def supports_tools(self) -> bool | None:
+        """Whether the model's chat template has tools; None until the engine was ready for the first time."""
+
     async def wait_ready(self, timeout_seconds: float) -> None:
         """Return when requests can be sent; `EngineDownError` when they cannot for now."""
 
 
 def explain(engine: Engine) -> str:
-    """One sentence about an engine that is not ready."""
+    """One sentence for the operator about an engine that is not ready; it may name files of this machine."""
     reason = f": {engine.last_error}" if engine.last_error else ""
-    return f"the local engine {engine.name!r} is not ready ({engine.state.value}){reason}"
+    return f"{outline(engine)}{reason}"
+
+
+def outline(engine: Engine) -> str:
+    """As `explain`, without the reason, for clients."""
+    return f"the local engine {engine.name!r} is not ready ({engine.state.value})"

@@ -151,9 +151,10 @@ def print_ready(settings: Settings, url: str, key: str | None, reason: str = "")
 
 
 def curl_line(url: str, model: str, key: str | None, *, open_mode: bool = False) -> str:
-    """A streamed chat, ready to paste into a shell."""
+    """A streamed chat, ready to paste into a shell; cold and short, as a small model rambles otherwise."""
     authorization = "" if open_mode else f" -H 'Authorization: Bearer {key or 'KEY'}'"
-    body = f'{{"model": "{model}", "stream": true, "messages": [{{"role": "user", "content": "Say hello!"}}]}}'
+    messages = '[{"role": "user", "content": "Say hello!"}]'
+    body = f'{{"model": "{model}", "stream": true, "temperature": 0, "max_tokens": 100, "messages": {messages}}}'
     return f"curl -N {url}/v1/chat/completions{authorization} -H 'Content-Type: application/json' -d '{body}'"
 
 

@@ -210,6 +210,8 @@ async def _stream(
         error_of=backend.adapter.error,
         settle=lambda usage: _resolve(call, attempt, usage),
         model=route.alias,
+        progress=backend.adapter.progress,
+        usage_per_choice=backend.adapter.usage_per_choice,
     )
     call.relay = relay
     try:

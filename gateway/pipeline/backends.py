@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -84,16 +84,23 @@ class Backends:
             )
             for operation in Operation
             if (endpoint := spec.endpoints.get(operation)) is not None and endpoint.available and endpoint.path
+            # The bundled engine makes no vectors unless it was started for that.
+            if operation is not Operation.EMBEDDINGS or settings.embeddings or not settings.local
         }
         secrets = settings.keys + tuple(value.get_secret_value() for value in settings.headers.values())
         return Backend(
             target,
-            Adapter(target, secrets),
+            Adapter(target, secrets, _offers(self._engines.get(target.provider))),
             provider.upstream,
             heads,
             static_headers(model.id, target.provider, target.name),
             provider.concurrency,
         )
+
+
+def _offers(engine: Engine | None) -> Callable[[str], bool | None] | None:
+    """What a local engine's model can do, of what its provider file calls conditional; by now that is tools alone."""
+    return (lambda param: engine.supports_tools) if engine is not None else None
 
 
 def _headers(settings: ProviderSettings, spec: ProviderSpec, key: str) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,7 @@ import msgspec
 
 from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
-from adapters.stream import StreamEvent, read_event, usage_event, with_model, without_usage
+from adapters.stream import StreamEvent, add_usage, is_progress, read_event, usage_event, with_model, without_usage
 from adapters.types import EventKind, FailureKind, Usage
 from gateway.pipeline.call import Attempt, Call
 from gateway.pipeline.clock import AttemptClock
@@ -46,10 +46,13 @@ class StreamRelay:
         error_of: Callable[[ErrorFields], ProviderError],
         settle: Callable[[Usage | None], None],
         model: bytes | None,
+        progress: bytes | None = None,
+        usage_per_choice: bool = False,
     ) -> None:
         """*settle* books the attempt, before the end of a whole answer is released.
 
-        *model*, JSON, replaces the upstream's own name where the configuration asks for that.
+        *model*, JSON, replaces the upstream's own name where the configuration asks for that. Chunks with the marker
+        *progress* are for us alone. With *usage_per_choice* the usages of a stream add up.
         """
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.failure: ProviderError | None = None
@@ -61,6 +64,8 @@ class StreamRelay:
         self._error_of = error_of
         self._settle = settle
         self._model = model
+        self._progress = progress
+        self._usage_per_choice = usage_per_choice
         self._splitter = SseSplitter()
         self._batch: list[bytes] = []
         self._held_bytes = 0
@@ -129,6 +134,8 @@ class StreamRelay:
     # One event
 
     def _take(self, raw: bytes, payload: bytes) -> None:
+        if self._progress is not None and is_progress(payload, self._progress):
+            return
         try:
             event = read_event(raw, payload)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -142,6 +149,8 @@ class StreamRelay:
             return
         if event.has_usage:
             if event.usage is not None:
+                if self._usage_per_choice and self._usage_event is not None:
+                    event = add_usage(self._usage_event, event)
                 self.usage = event.usage
                 self._usage_event = event
             if not event.has_choices:

@@ -6,11 +6,16 @@ plain answer is written once, at its end: abandoned, it would occupy its slot un
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-_FOLDED_TEXTS = ("content", "reasoning_content")
+from adapters import answers
+from adapters.errors import ProviderError
+from adapters.failures import read_error
+from adapters.stream import is_progress, progress_marker
+from adapters.types import FailureKind, Operation
+from gateway.upstream.sse import SseSplitter
+
+_PROGRESS = progress_marker("prompt_progress")
 
 
 def as_stream(path: str, body: bytes) -> bytes | None:
@@ -30,57 +35,24 @@ def as_stream(path: str, body: bytes) -> bytes | None:
     return msgspec.json.encode(members)
 
 
-def fold(events: bytes) -> tuple[int, bytes]:
-    """Status and body of the plain answer that says the same as a whole stream."""
-    answer: dict[str, Any] = {}
-    choices: dict[int, dict[str, Any]] = {}
-    usage: dict[str, Any] | None = None
-    for line in events.split(b"\n"):
-        if not line.startswith(b"data: {"):
+def fold(path: str, events: bytes) -> tuple[int, bytes]:
+    """Status and body of the plain answer that says the same as a whole stream; INTERRUPTED when it is not whole."""
+    payloads = []
+    splitter = SseSplitter()
+    for event in [*splitter.feed(events), splitter.close()]:
+        if event is None or not event.data or event.data == b"[DONE]" or is_progress(event.data, _PROGRESS):
             continue
-        event: dict[str, Any] = msgspec.json.decode(line[6:])
-        if "error" in event:
-            code = event["error"].get("code")
-            return code if isinstance(code, int) and 400 <= code <= 599 else 500, line[6:]
-        for choice in event.pop("choices", ()):
-            _add_choice(choices.setdefault(choice["index"], {"index": choice["index"]}), choice)
-        event.pop("prompt_progress", None)
-        usage = _add_usage(usage, event.pop("usage", None))
-        answer |= event
-    answer["object"] = str(answer.get("object", "")).removesuffix(".chunk")
-    answer["choices"] = [choices[index] for index in sorted(choices)]
-    if usage is not None:
-        answer["usage"] = usage
-    return 200, msgspec.json.encode(answer)
+        if event.data.startswith(b'{"error":'):
+            return _status(event.data), event.data
+        payloads.append(event.data)
+    operation = Operation.CHAT if path.endswith("/chat/completions") else Operation.COMPLETIONS
+    try:
+        return 200, answers.fold(payloads, operation, usage_per_choice=True)
+    except answers.UnreadableError as error:
+        message = "The local engine ended its answer before it was complete."
+        raise ProviderError(FailureKind.INTERRUPTED, message, detail=str(error)) from None
 
 
-def _add_choice(whole: dict[str, Any], piece: dict[str, Any]) -> None:
-    if "delta" in piece:
-        _add_delta(whole.setdefault("message", {"role": "assistant", "content": ""}), piece["delta"])
-    else:
-        whole["text"] = whole.get("text", "") + piece.get("text", "")
-    whole["finish_reason"] = piece.get("finish_reason") or whole.get("finish_reason")
-    if piece.get("logprobs"):
-        whole.setdefault("logprobs", {"content": []})["content"] += piece["logprobs"]["content"]
-
-
-def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
-    for name in _FOLDED_TEXTS:
-        if delta.get(name):
-            message[name] = message.get(name, "") + delta[name]
-    for call in delta.get("tool_calls") or ():
-        calls: list[dict[str, Any]] = message.setdefault("tool_calls", [])
-        while len(calls) <= call["index"]:
-            calls.append({"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
-        whole = calls[call["index"]]
-        whole["id"] = call.get("id") or whole["id"]
-        for part, text in call.get("function", {}).items():
-            whole["function"][part] += text or ""
-
-
-def _add_usage(whole: dict[str, Any] | None, piece: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The engine tells the usage of each choice by itself: the prompt counts once, what was generated adds up."""
-    if whole is None or piece is None:
-        return whole or piece
-    generated = whole["completion_tokens"] + piece["completion_tokens"]
-    return whole | {"completion_tokens": generated, "total_tokens": whole["prompt_tokens"] + generated}
+def _status(error: bytes) -> int:
+    fields = read_error(error)
+    return fields.status or 500 if fields is not None else 500

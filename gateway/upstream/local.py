@@ -11,7 +11,7 @@ from gateway.upstream.base import BodySink, Origin, RequestHead, Sending, Upstre
 from gateway.upstream.fair_queue import FairQueue, QueueFullError
 from gateway.upstream.fold import as_stream, fold
 from local_engine.errors import EngineDownError
-from local_engine.state import DOWN, Engine, explain
+from local_engine.state import DOWN, Engine, explain, outline
 
 fair_key: ContextVar[str] = ContextVar("fair_key", default="")
 """Whose turn a request takes in the queue; usually the id of the caller's key."""
@@ -29,7 +29,7 @@ def local_origin(engine: Engine) -> Origin:
     """
     address = engine.address
     host = "local" if address.socket_path is not None else "127.0.0.1"
-    return Origin(host=host, port=address.port or 80, unix_path=address.socket_path, keep_alive=False)
+    return Origin(host=host, port=address.port or 80, unix_path=address.socket_path, name=engine.name, keep_alive=False)
 
 
 class LocalUpstream:
@@ -58,7 +58,7 @@ class LocalUpstream:
         self, head: RequestHead, body: bytes, extra_headers: bytes = b"", sending: Sending | None = None
     ) -> UpstreamResponse:
         if self._engine.state in DOWN:
-            raise _engine_down(explain(self._engine))
+            raise _down(outline(self._engine), explain(self._engine))
         try:
             await self._queue.take(fair_key.get())
         except QueueFullError as error:
@@ -71,13 +71,13 @@ class LocalUpstream:
             streamed = as_stream(head.path, body)
             response = await self._inner.send(head, body if streamed is None else streamed, extra_headers, sending)
             if streamed is not None and response.headers.get("content-type", "").startswith(_EVENT_STREAM):
-                response = await _whole(response)
+                response = await _whole(head.path, response)
         except BaseException as error:
             self._queue.give_back()
             if isinstance(error, EngineDownError):
-                raise _engine_down(str(error)) from error
+                raise _down(outline(self._engine), str(error)) from error
             if isinstance(error, ProviderError) and error.kind is FailureKind.CONNECT:
-                raise _engine_down(f"the local engine {self._engine.name!r} does not listen") from error
+                raise _down(f"the local engine {self._engine.name!r} does not listen", error.message) from error
             raise
         return _SlotResponse(response, self._queue)
 
@@ -85,9 +85,9 @@ class LocalUpstream:
         """Nothing to close: the connections are the inner client's."""
 
 
-async def _whole(response: UpstreamResponse) -> UpstreamResponse:
+async def _whole(path: str, response: UpstreamResponse) -> UpstreamResponse:
     try:
-        status, body = fold(await response.read(_MAX_FOLDED_BYTES))
+        status, body = fold(path, await response.read(_MAX_FOLDED_BYTES))
     finally:
         response.close()
     return _FoldedResponse(status, body)
@@ -170,5 +170,7 @@ class _SlotResponse:
             queue.give_back()
 
 
-def _engine_down(message: str) -> ProviderError:
-    return ProviderError(FailureKind.ENGINE_DOWN, message, sent=False)
+def _down(what: str, reason: str) -> ProviderError:
+    # The reason may name files of the operator's machine, which are nothing for clients.
+    message = f"{what}. Whoever runs the gateway finds the reason at /health/ready."
+    return ProviderError(FailureKind.ENGINE_DOWN, message, sent=False, detail=reason)

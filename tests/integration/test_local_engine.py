@@ -14,7 +14,7 @@ import pytest
 from local_engine import probe
 from local_engine.attached import AttachedEngine
 from local_engine.engine import LocalEngine, Pace
-from local_engine.errors import EngineDownError
+from local_engine.errors import EngineCrashedError, EngineDownError
 from local_engine.probe import Address
 from local_engine.state import EngineState
 
@@ -168,7 +168,7 @@ async def test_on_a_loopback_port_a_key_is_needed(start_engine: MakeEngine) -> N
     await engine.wait_ready(60)
 
     assert engine.address.port
-    with pytest.raises(probe.EngineCrashedError, match="401"):
+    with pytest.raises(EngineCrashedError, match="401"):
         await probe.time_completion(Address(port=engine.address.port), "Say hi.", 1)
 
 
@@ -176,6 +176,7 @@ async def test_a_worker_sees_how_the_engine_of_its_parent_is(engine: LocalEngine
     assert engine.socket_path is not None
     worker = AttachedEngine(engine.name, engine.socket_path, engine.slots)
     assert worker.state is EngineState.READY
+    assert worker.supports_tools is False
     await worker.wait_ready(1)
 
     assert engine.pid is not None
@@ -185,6 +186,6 @@ async def test_a_worker_sees_how_the_engine_of_its_parent_is(engine: LocalEngine
     await worker.wait_ready(60)
 
     await engine.stop()
-    assert worker.state is EngineState.STOPPED
+    await until(lambda: worker.state is EngineState.STOPPED)
     with pytest.raises(EngineDownError, match="stopped"):
         await worker.wait_ready(1)

@@ -37,6 +37,7 @@ class PlayedEngine:
 
     name = "played"
     slots = 1
+    supports_tools = False
 
     def __init__(self, socket_path: str, api_key: str = "") -> None:
         self.address = Address(socket_path=socket_path, api_key=api_key)
@@ -218,12 +219,14 @@ async def test_an_engine_that_is_down_is_told_with_its_reason(
 ) -> None:
     if known:
         engine.state = EngineState.FAILED
-        engine.last_error = "out of memory"
+        engine.last_error = "no model file at /home/operator/model.gguf"
 
-    with pytest.raises(ProviderError, match="out of memory" if known else "does not listen") as failure:
+    with pytest.raises(ProviderError, match="failed" if known else "does not listen") as failure:
         await upstream.send(head, b"{}")
 
     assert (failure.value.kind, failure.value.sent) == (FailureKind.ENGINE_DOWN, False)
+    assert "/" not in failure.value.message.replace("/health/ready", ""), "clients learn no paths"
+    assert ("/home/operator/model.gguf" in failure.value.detail) is known
     assert upstream.free_slots == 1
 
 
