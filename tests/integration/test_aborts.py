@@ -254,7 +254,7 @@ async def one_slot(
     """A gateway in front of an engine with one slot, which another process owns."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "engine.sock"))
-        Path(folder, "engine.state").write_text('["ready", ""]')
+        Path(folder, "engine.state").write_text('["ready", "", false]')
         shared = json.dumps({"local": ["tiny", path, 1]})
         settings = {
             "providers": {"local": {"type": "local"}},
