@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
+from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import URL, event, text
@@ -22,6 +23,7 @@ _CONNECT_TIMEOUT_SECONDS: Final = 5.0
 _MIGRATION_SECONDS: Final = 3600.0
 _POOL_SIZE: Final = 4
 _WRITE: Final = "gateway_write"
+_NOT_OPEN: Final = "The database is used before it is connected or after it is closed."
 
 
 class Database:
@@ -46,7 +48,7 @@ class Database:
     def engine(self) -> AsyncEngine:
         """The engine, for those who need its dialect."""
         if self._engine is None:
-            raise StorageError("The database is used before it is connected or after it is closed.")
+            raise StorageError(_NOT_OPEN)
         return self._engine
 
     async def connect(self) -> None:
@@ -99,6 +101,16 @@ class Database:
                 yield connection
         finally:
             await patient.aclose()
+
+    def open_sqlite(self) -> sqlite3.Connection:
+        """A plain connection to the SQLite file, for work that stays in one thread of its own."""
+        if self._engine is None:
+            raise StorageError(_NOT_OPEN)
+        # By a URI because only that can forbid to create the file.
+        uri = f"{Path(str(self.url.sqlite_path)).absolute().as_uri()}?mode=rw"
+        connection = sqlite3.connect(uri, uri=True)
+        _set_up(connection, self._patience_seconds)
+        return connection
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[AsyncConnection]:
@@ -158,12 +170,7 @@ def _sqlite_engine(url: DatabaseUrl, patience_seconds: float) -> AsyncEngine:
 
     @event.listens_for(engine.sync_engine, "connect")
     def set_up(connection: Any, _record: Any) -> None:
-        # Python's sqlite3 would begin transactions by itself, but not before DDL and never as IMMEDIATE.
-        connection.isolation_level = None
-        cursor = connection.cursor()
-        for pragma in (f"busy_timeout={patience_seconds * 1000:.0f}", "foreign_keys=ON", "synchronous=NORMAL"):
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
+        _set_up(connection, patience_seconds)
 
     @event.listens_for(engine.sync_engine, "begin")
     def begin(connection: Any) -> None:
@@ -175,8 +182,17 @@ def _sqlite_engine(url: DatabaseUrl, patience_seconds: float) -> AsyncEngine:
     return engine
 
 
+def _set_up(connection: Any, patience_seconds: float) -> None:
+    # Python's sqlite3 would begin transactions by itself, but not before DDL and never as IMMEDIATE.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in (f"busy_timeout={patience_seconds * 1000:.0f}", "foreign_keys=ON", "synchronous=NORMAL"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
 def _postgres_engine(url: DatabaseUrl, patience_seconds: float) -> AsyncEngine:
-    import asyncpg  # type: ignore[import-untyped]  # it ships no types
+    import asyncpg
 
     async def connect(**_: object) -> Any:
         return await asyncpg.connect(

@@ -53,7 +53,7 @@ def failures(url: DatabaseUrl) -> tuple[type[Exception], ...]:
     """What a statement can end with: SQLAlchemy's classes, and what drivers raise past them."""
     if url.is_sqlite:
         return (DBAPIError, PoolTimeoutError, sqlite3.Error, OSError)
-    import asyncpg  # type: ignore[import-untyped]  # it ships no types
+    import asyncpg
 
     return (DBAPIError, PoolTimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
 

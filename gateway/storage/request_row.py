@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -64,9 +64,9 @@ class RequestRow(msgspec.Struct, array_like=True, gc=False):
 
 COLUMNS: Final = ("id", *RequestRow.__struct_fields__)
 
-# Ids are unique over processes by the mark, within one by the count.
-_mark = secrets.token_hex(6)
-_count = itertools.count()
+# Ids are unique over processes by the mark, within one by the batch, within that by the place.
+_mark: Final = secrets.token_hex(6)
+_batches: Final = itertools.count()
 
 encode_row: Final = msgspec.json.Encoder().encode
 """A row as it waits: bytes take a quarter of the memory, and the garbage collector does not walk through them."""
@@ -77,15 +77,25 @@ _decode_rows: Final = msgspec.json.Decoder(
 ).decode
 
 
-def parameters_of(rows: Iterable[bytes]) -> list[tuple[Any, ...]]:
-    """The values of `COLUMNS` for rows that `encode_row` made; each gets its id here."""
-    return [
-        (
-            # Ids sort by the time of the request, which keeps the index dense and pages of the log cheap.
-            f"{row[1]:012x}{_mark}{next(_count):08x}",
-            *row[:-2],
-            bytes(row[-2]).decode(),
-            None if bytes(row[-1]) == b"null" else bytes(row[-1]).decode(),
-        )
-        for row in _decode_rows(b"[%b]" % b",".join(rows))
-    ]
+class Batch:
+    """Rows as `encode_row` made them, stored together. The ids they get stay the same however often that is tried."""
+
+    __slots__ = ("_number", "rows")
+
+    def __init__(self, rows: Sequence[bytes]) -> None:
+        self.rows = rows
+        self._number = next(_batches)
+
+    def parameters(self) -> list[tuple[Any, ...]]:
+        """The values of `COLUMNS` for each row."""
+        mark = f"{_mark}{self._number:06x}"
+        return [
+            (
+                # Ids sort by the time of the request, which keeps the index dense and pages of the log cheap.
+                f"{row[1]:012x}{mark}{place:04x}",
+                *row[:-2],
+                bytes(row[-2]).decode(),
+                None if bytes(row[-1]) == b"null" else bytes(row[-1]).decode(),
+            )
+            for place, row in enumerate(_decode_rows(b"[%b]" % b",".join(self.rows)))
+        ]

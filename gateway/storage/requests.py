@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 from collections import deque
-from itertools import chain
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from gateway.storage import tables
 from gateway.storage.database import Database
 from gateway.storage.errors import RejectedError, StorageError
-from gateway.storage.request_row import COLUMNS, RequestRow, encode_row, parameters_of
+from gateway.storage.request_row import COLUMNS, Batch, RequestRow, encode_row
+from gateway.storage.sqlite_rows import SqliteRows
 
 _RETRY_SECONDS: Final = 1.0
-_ROWS_A_STATEMENT: Final = 512
-"""Times 27 columns: under SQLite's limit of 32,766 parameters a statement."""
 
 # What inserting a row that cannot be stored ends with; drivers let some of Python's own errors through.
-_UNUSABLE: Final = (RejectedError, IntegrityError, TypeError, ValueError, OverflowError)
+_UNUSABLE: Final = (RejectedError, IntegrityError, sqlite3.IntegrityError, TypeError, ValueError, OverflowError)
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +47,8 @@ class RequestLog:
         self._batch_rows = batch_rows
         self._capacity = capacity
         self._rows: deque[bytes] = deque()
-        self._retry: list[tuple[Any, ...]] = []
+        self._retry = Batch(())
+        self._sqlite = SqliteRows(database) if database.is_sqlite else None
         self._statement = ""
         self._full = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -60,7 +60,7 @@ class RequestLog:
     @property
     def pending(self) -> int:
         """Rows that are not in the database yet."""
-        return len(self._rows) + len(self._retry)
+        return len(self._rows) + len(self._retry.rows)
 
     def add(self, row: RequestRow) -> None:
         """Log a request; costs about a microsecond."""
@@ -83,7 +83,7 @@ class RequestLog:
     async def flush(self) -> None:
         """Write all rows that are there now; `StorageError` when the database does not take them."""
         async with self._lock:
-            while self._rows or self._retry:
+            while self.pending:
                 await self._write_batch()
 
     async def aclose(self, timeout_seconds: float = 5.0) -> None:
@@ -97,6 +97,8 @@ class RequestLog:
                 await self.flush()
         except (StorageError, TimeoutError) as error:
             _log.error("%d request log rows could not be written: %s", self.pending, error or "no time left")
+        if self._sqlite is not None:
+            self._sqlite.close()
 
     async def _run(self) -> None:
         while True:
@@ -118,64 +120,43 @@ class RequestLog:
                 await asyncio.sleep(_RETRY_SECONDS)
             except Exception:  # noqa: BLE001 - the loop must outlive a bug in one round
                 _log.exception("the request log met a bug; the batch is dropped")
-                self.dropped += len(self._retry)
-                self._retry.clear()
+                self.dropped += len(self._retry.rows)
+                self._retry = Batch(())
 
     async def _write_batch(self) -> None:
-        # The batch stays in `_retry`, with its ids, until it is known to be stored.
-        if not self._retry:
+        # The batch stays in `_retry` until it is known to be stored.
+        if not self._retry.rows:
             waiting = self._rows
-            self._retry = parameters_of([waiting.popleft() for _ in range(min(len(waiting), self._batch_rows))])
+            self._retry = Batch([waiting.popleft() for _ in range(min(len(waiting), self._batch_rows))])
         try:
             await self._insert(self._retry)
         except _UNUSABLE:
             # One row that the database does not take must neither cost the others nor block them for ever.
-            for parameters in self._retry:
+            for row in self._retry.rows:
                 try:
-                    await self._insert([parameters])
+                    await self._insert(Batch((row,)))
                 except _UNUSABLE as error:
                     self._drop(error)
-        self._retry = []
+        self._retry = Batch(())
 
-    async def _insert(self, batch: list[tuple[Any, ...]]) -> None:
-        if not batch:
-            return
-        self._statement = self._statement or _insert_statement(self._database)
-        async with self._database.begin() as connection:
-            if self._database.is_sqlite:
-                await _insert_in_few_steps(connection, self._statement, batch)
-            else:
-                await connection.exec_driver_sql(self._statement, batch)
-        self.written += len(batch)
+    async def _insert(self, batch: Batch) -> None:
+        if self._sqlite is not None:
+            await self._sqlite.insert(batch)
+        else:
+            self._statement = self._statement or _postgres_insert(self._database)
+            async with self._database.begin() as connection:
+                await connection.exec_driver_sql(self._statement, batch.parameters())
+        self.written += len(batch.rows)
 
     def _drop(self, error: Exception) -> None:
         self.dropped += 1
         _log.error("a request log row is dropped, since it cannot be stored: %s", type(error).__name__)
 
 
-async def _insert_in_few_steps(connection: AsyncConnection, statement: str, batch: list[tuple[Any, ...]]) -> None:
-    """Insert *batch* by statements of many rows each.
-
-    Python's sqlite3 gives up and takes back the interpreter's lock at every step, and ``executemany`` takes one a
-    row: beside a busy event loop that costs more than the insert. A power of two of rows keeps statements few, so that
-    their compiled form is found again.
-    """
-    values = statement[statement.index("VALUES") + len("VALUES") : statement.rindex(")") + 1]
-    assert values.count("?") == len(batch[0])
-    done = 0
-    while done < len(batch):
-        rows = min(_ROWS_A_STATEMENT, 1 << (len(batch) - done).bit_length() - 1)
-        many = statement.replace(values, ",".join([values] * rows))
-        await connection.exec_driver_sql(many, tuple(chain.from_iterable(batch[done : done + rows])))
-        done += rows
-
-
-def _insert_statement(database: Database) -> str:
+def _postgres_insert(database: Database) -> str:
     """The INSERT in the driver's own words: SQLAlchemy's handling of parameters would cost ten times the insert."""
-    if database.is_sqlite:
-        statement: Any = sqlite.insert(tables.requests).on_conflict_do_nothing()
-    else:
-        statement = postgresql.insert(tables.requests).on_conflict_do_nothing()
-    compiled = statement.inline().compile(dialect=database.engine.dialect, column_keys=list(COLUMNS))
+    statement = postgresql.insert(tables.requests).on_conflict_do_nothing().inline()
+    compiled = statement.compile(dialect=database.engine.dialect, column_keys=list(COLUMNS))
+    assert isinstance(compiled, SQLCompiler)
     assert compiled.positiontup == list(COLUMNS)
     return str(compiled)

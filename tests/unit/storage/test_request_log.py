@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,7 @@ from sqlalchemy import event, select, text
 
 from gateway.storage.database import Database
 from gateway.storage.errors import StorageUnavailableError
-from gateway.storage.request_row import COLUMNS, AttemptRow, RequestRow
+from gateway.storage.request_row import COLUMNS, AttemptRow, Batch, RequestRow
 from gateway.storage.requests import RequestLog
 from gateway.storage.schema import prepare_schema
 from gateway.storage.tables import requests
@@ -81,9 +82,19 @@ async def test_the_fields_of_a_row_are_the_columns() -> None:
     assert list(COLUMNS) == [column.name for column in requests.columns]
 
 
-async def test_rows_are_written_in_few_transactions_and_in_order(database: Database) -> None:
+async def test_rows_are_written_in_few_transactions_and_in_order(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     commits: list[object] = []
     event.listen(database.engine.sync_engine, "commit", commits.append)
+    open_sqlite = database.open_sqlite
+
+    def traced() -> sqlite3.Connection:
+        connection = open_sqlite()
+        connection.set_trace_callback(lambda said: commits.append(said) if said == "COMMIT" else None)
+        return connection
+
+    monkeypatch.setattr(database, "open_sqlite", traced)
     log = RequestLog(database, batch_rows=100)
     for number in range(250):
         log.add(_row(number))
@@ -172,16 +183,24 @@ async def test_rows_wait_while_the_database_is_away_and_are_written_once_it_is_b
     assert "again" in warnings[1]
 
 
-async def test_a_batch_whose_commit_was_not_answered_is_not_written_twice(database: Database) -> None:
+async def test_a_batch_whose_commit_was_not_answered_is_not_written_twice(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = RequestLog(database)
+    batches: list[Batch] = []
+    insert = log._insert
+
+    async def noted(batch: Batch) -> None:
+        batches.append(batch)
+        await insert(batch)
+
+    monkeypatch.setattr(log, "_insert", noted)
     for number in range(3):
         log.add(_row(number))
-    batch: list[tuple[Any, ...]] = []
-    event.listen(database.engine.sync_engine, "commit", lambda _connection: batch.extend(log._retry))
     await log.flush()
-    assert len(batch) == 3
-    log._retry = list(batch)  # as after a commit that was done but never answered
+    log._retry = batches[0]  # as after a commit that was done but never answered
     await log.flush()
+    assert len(batches) == 2
 
     assert await _stored(database) == ["req-0", "req-1", "req-2"]
 
