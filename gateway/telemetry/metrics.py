@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from adapters.types import Adjustment, FailureKind, Operation, Usage
 from gateway.__about__ import __version__
 from gateway.telemetry import names
 from gateway.telemetry.names import Outcome
-from gateway.telemetry.series import Family, Labels, Numbers, Table, add, observe, render
+from gateway.telemetry.series import Family, Labels, Numbers, Table, add, render
 from gateway.telemetry.snapshots import Snapshots
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ FAMILIES = (
     Family(names.BUILD_INFO, "gauge", "Always 1; the version is the label.", ("version",), combine=max),
 )
 
+_REQUEST_BUCKETS, _OVERHEAD_BUCKETS = names.REQUEST_BUCKETS, names.OVERHEAD_BUCKETS
+_INFERENCE_BUCKETS = names.INFERENCE_BUCKETS
+
 _GAUGES = {family.name: family for family in FAMILIES if family.type == "gauge"}
 
 
@@ -83,8 +87,9 @@ class Metrics:
         self._table = Table(FAMILIES)
         self._models = frozenset(models)
         self._snapshots = snapshots
-        self._requests: dict[tuple[str, str | None, bool], _RequestSeries] = {}
+        self._requests: dict[tuple[str, str | None, bool, int, str | None], _RequestSeries] = {}
         self._attempts: dict[tuple[Target, Operation, FailureKind | None], _AttemptSeries] = {}
+        self._in_flight: dict[str, Numbers] = {}
         self._readers: dict[str, list[Reader]] = {}
         self.watch(names.BUILD_INFO, lambda: [((__version__,), 1)])
 
@@ -99,18 +104,22 @@ class Metrics:
         overhead_seconds: float,
     ) -> None:
         """Count one answered request. *endpoint* is one of `ENDPOINTS`; *model* is what the client asked for."""
-        series = self._requests.get((endpoint, model, stream)) or self._request_series(endpoint, model, stream)
-        observe(series.duration, names.REQUEST_BUCKETS, duration_seconds)
-        observe(series.overhead, names.OVERHEAD_BUCKETS, overhead_seconds)
-        counter = series.by_status.get((status, error_code))
-        if counter is None:
-            counter = self._table.series(names.REQUESTS, series.endpoint, series.model, str(status), error_code or "")
-            series.by_status[status, error_code] = counter
-        counter[0] += 1
+        key = (endpoint, model, stream, status, error_code)
+        series = self._requests.get(key) or self._request_series(*key)
+        series.count[0] += 1
+        numbers = series.duration
+        numbers[bisect_left(_REQUEST_BUCKETS, duration_seconds)] += 1
+        numbers[-1] += duration_seconds
+        numbers = series.overhead
+        numbers[bisect_left(_OVERHEAD_BUCKETS, overhead_seconds)] += 1
+        numbers[-1] += overhead_seconds
 
     def attempt_started(self, target: Target) -> None:
         """Count *target* as busy until `attempt_done`."""
-        self._table.series(names.IN_FLIGHT, target.provider)[0] += 1
+        in_flight = self._in_flight.get(target.provider)
+        if in_flight is None:
+            in_flight = self._in_flight[target.provider] = self._table.series(names.IN_FLIGHT, target.provider)
+        in_flight[0] += 1
 
     def attempt_done(
         self,
@@ -126,10 +135,14 @@ class Metrics:
     ) -> None:
         """Count one attempt that `attempt_started` announced. *outcome* follows from *failure* unless it is given."""
         series = self._attempts.get((target, operation, failure)) or self._attempt_series(target, operation, failure)
-        observe(series.duration, names.INFERENCE_BUCKETS, duration_seconds)
-        if ttft_seconds is not None:
-            observe(series.first_chunk, names.INFERENCE_BUCKETS, ttft_seconds)
         series.in_flight[0] -= 1
+        numbers = series.duration
+        numbers[bisect_left(_INFERENCE_BUCKETS, duration_seconds)] += 1
+        numbers[-1] += duration_seconds
+        if ttft_seconds is not None:
+            numbers = series.first_chunk
+            numbers[bisect_left(_INFERENCE_BUCKETS, ttft_seconds)] += 1
+            numbers[-1] += ttft_seconds
         if outcome is None:
             series.outcome[0] += 1
         else:
@@ -137,8 +150,10 @@ class Metrics:
         if usage is not None:
             series.input_tokens[0] += usage.prompt_tokens
             series.output_tokens[0] += usage.completion_tokens
-            series.cached_tokens[0] += usage.cached_tokens
-            series.reasoning_tokens[0] += usage.reasoning_tokens
+            if usage.cached_tokens:
+                series.cached_tokens[0] += usage.cached_tokens
+            if usage.reasoning_tokens:
+                series.reasoning_tokens[0] += usage.reasoning_tokens
         if cost_nusd:
             series.cost[0] += cost_nusd
 
@@ -198,10 +213,12 @@ class Metrics:
     def _known(self, model: str | None) -> str:
         return model if model is not None and model in self._models else names.OTHER
 
-    def _request_series(self, endpoint: str, model: str | None, stream: bool) -> _RequestSeries:
+    def _request_series(
+        self, endpoint: str, model: str | None, stream: bool, status: int, error_code: str | None
+    ) -> _RequestSeries:
         # Kept under the label values, never under what a client sent, or the table would grow with every typo.
         endpoint = endpoint if endpoint in names.ENDPOINTS else names.OTHER
-        key = (endpoint, self._known(model), stream)
+        key = (endpoint, self._known(model), stream, status, error_code)
         if key not in self._requests:
             self._requests[key] = _RequestSeries(self._table, *key)
         return self._requests[key]
@@ -212,16 +229,17 @@ class Metrics:
 
 
 class _RequestSeries:
-    """The series that requests to one model over one endpoint add to."""
+    """The series that requests to one model over one endpoint add to when they end alike."""
 
-    __slots__ = ("by_status", "duration", "endpoint", "model", "overhead")
+    __slots__ = ("count", "duration", "overhead")
 
-    def __init__(self, table: Table, endpoint: str, model: str, stream: bool) -> None:
+    def __init__(
+        self, table: Table, endpoint: str, model: str, stream: bool, status: int, error_code: str | None
+    ) -> None:
         labels = (endpoint, model, "true" if stream else "false")
-        self.endpoint, self.model = endpoint, model
+        self.count = table.series(names.REQUESTS, endpoint, model, str(status), error_code or "")
         self.duration = table.series(names.REQUEST_DURATION, *labels)
         self.overhead = table.series(names.OVERHEAD, *labels)
-        self.by_status: dict[tuple[int, str | None], Numbers] = {}
 
 
 class _AttemptSeries:

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from prometheus_text import ParsedFamily, parse
 
 from adapters.registry import load_spec
 from adapters.target import Target
@@ -20,6 +19,7 @@ from gateway.telemetry.gauges import watch_parts
 from gateway.telemetry.metrics import FAMILIES, Metrics
 from gateway.telemetry.names import OUTCOMES, Outcome
 from gateway.telemetry.snapshots import Snapshots
+from tests.unit.telemetry.prometheus_text import ParsedFamily, parse
 
 
 def target(provider: str = "groq", model: str = "llama", type_id: str = "groq") -> Target:
