@@ -17,7 +17,14 @@ async def serving(app: Any, http: Callable[..., Any] | str = "httptools", **opti
     sock = socket.socket()
     sock.bind(("127.0.0.1", 0))
     config = uvicorn.Config(
-        app, http=http, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False, **options
+        app,
+        http=http,  # type: ignore[arg-type]  # any factory of protocols will do
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        **options,
     )
     server = uvicorn.Server(config)
     # Without `serve`, which would take over the signals of the test run.

@@ -20,12 +20,13 @@ from gateway.workers import supervise
 from tests.fakes.gateway_process import GatewayProcess, gateway_process
 from tests.fakes.openai_answers import ROLE, good_stream, payloads, stream, words
 from tests.fakes.raw_client import RawClient, post
-from tests.fakes.scripted_server import Script, ScriptedServer, Sleep, chunk
+from tests.fakes.scripted_server import Script, ScriptedServer, Sleep, Step, chunk
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and several workers need POSIX")
 
 # Begins to answer, and would go on for a minute.
-ENDLESS: Script = [*stream(ROLE, *words("Hello"), end=False), *([Sleep(0.2), chunk(words(" again")[0])] * 300)]
+_AGAIN: list[Step] = [Sleep(0.2), chunk(words(" again")[0])]
+ENDLESS: Script = [*stream(ROLE, *words("Hello"), end=False), *_AGAIN * 300]
 SHORT: Script = [*stream(ROLE, *words("Hello"), end=False), Sleep(0.5), *good_stream()[1:]]
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,17 @@ from local_engine import options
 from local_engine.options import ChildOptions, EngineConfig, default_threads, usable_cpus
 
 
-@pytest.mark.parametrize("field", ["slots", "threads", "context"])
-def test_a_resource_of_zero_is_refused_by_name(field: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "make"),
+    [
+        ("slots", lambda count: EngineConfig(model="m", slots=count)),
+        ("threads", lambda count: EngineConfig(model="m", threads=count)),
+        ("context", lambda count: EngineConfig(model="m", context=count)),
+    ],
+)
+def test_a_resource_of_zero_is_refused_by_name(field: str, make: Callable[[int], EngineConfig]) -> None:
     with pytest.raises(ValueError, match=field):
-        EngineConfig(model="m", **{field: 0})
+        make(0)
 
 
 def test_the_options_of_a_child_survive_the_pipe() -> None:

@@ -37,7 +37,12 @@ def test_the_digest_is_computed_once_for_each_state_of_the_file(
     file: Path, known: KnownModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computed = []
-    monkeypatch.setattr(weights, "sha256_of", lambda path: computed.append(path) or sha256_of(path))
+
+    def counted(path: Path) -> str:
+        computed.append(path)
+        return sha256_of(path)
+
+    monkeypatch.setattr(weights, "sha256_of", counted)
 
     check_weights(file, known)
     check_weights(file, known)

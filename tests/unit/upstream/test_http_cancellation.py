@@ -14,7 +14,7 @@ from gateway.upstream.base import RequestHead, Upstream
 from gateway.upstream.connection import Connection
 from gateway.upstream.http1 import Http1Upstream
 from tests.fakes.body_sink import CollectingSink
-from tests.fakes.scripted_server import Hang, Reset, ScriptedServer, Sleep, answer, chunk, chunked_head
+from tests.fakes.scripted_server import Hang, Reset, Script, ScriptedServer, Sleep, answer, chunk, chunked_head
 
 Heads = Callable[..., RequestHead]
 
@@ -29,7 +29,7 @@ BEFORE_THE_HEAD = {
 
 
 @pytest.mark.parametrize("script", BEFORE_THE_HEAD.values(), ids=BEFORE_THE_HEAD.keys())
-async def test_cancelling_send_closes_the_connection(upstream: Upstream, head_for: Heads, script: tuple) -> None:
+async def test_cancelling_send_closes_the_connection(upstream: Upstream, head_for: Heads, script: Script) -> None:
     async with ScriptedServer(script) as server:
         task = asyncio.ensure_future(upstream.send(head_for(server), b"{}"))
         await server.wait_until(lambda s: len(s.requests) == 1)
@@ -113,7 +113,7 @@ async def test_a_response_closed_late_does_not_touch_the_next_request(upstream: 
     ids=["whole", "not whole"],
 )
 async def test_cancelling_send_just_when_the_head_has_come_loses_no_connection(
-    http1: Http1Upstream, head_for: Heads, script: tuple, idle: int, monkeypatch: pytest.MonkeyPatch
+    http1: Http1Upstream, head_for: Heads, script: Script, idle: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The head is parsed and the task is about to be told, when the cancellation overtakes it."""
     receive = Connection.data_received

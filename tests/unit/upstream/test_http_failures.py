@@ -16,6 +16,7 @@ from tests.fakes.scripted_server import (
     LAST_CHUNK,
     Close,
     Reset,
+    Script,
     ScriptedServer,
     Sleep,
     answer,
@@ -52,7 +53,7 @@ BEFORE_THE_HEAD = {
 
 @pytest.mark.parametrize(("script", "kind"), BEFORE_THE_HEAD.values(), ids=BEFORE_THE_HEAD.keys())
 async def test_a_failure_before_the_head_is_raised_by_send(
-    upstream: Upstream, head_for: Heads, script: tuple, kind: FailureKind
+    upstream: Upstream, head_for: Heads, script: Script, kind: FailureKind
 ) -> None:
     async with ScriptedServer(script) as server:
         with pytest.raises(ProviderError) as caught:
@@ -126,7 +127,7 @@ WITHIN_THE_BODY = {
 
 @pytest.mark.parametrize(("script", "body", "kind"), WITHIN_THE_BODY.values(), ids=WITHIN_THE_BODY.keys())
 async def test_a_failure_within_the_body_ends_a_stream_once(
-    upstream: Upstream, head_for: Heads, script: tuple, body: bytes | None, kind: FailureKind
+    upstream: Upstream, head_for: Heads, script: Script, body: bytes | None, kind: FailureKind
 ) -> None:
     async with ScriptedServer(script) as server:
         response = await upstream.send(head_for(server), b"{}")
@@ -146,7 +147,7 @@ async def test_a_failure_within_the_body_ends_a_stream_once(
 
 @pytest.mark.parametrize(("script", "body", "kind"), WITHIN_THE_BODY.values(), ids=WITHIN_THE_BODY.keys())
 async def test_a_failure_within_the_body_is_raised_by_read(
-    upstream: Upstream, head_for: Heads, script: tuple, body: bytes | None, kind: FailureKind
+    upstream: Upstream, head_for: Heads, script: Script, body: bytes | None, kind: FailureKind
 ) -> None:
     async with ScriptedServer(script) as server:
         response = await upstream.send(head_for(server), b"{}")
@@ -168,7 +169,7 @@ async def test_a_failure_within_the_body_is_raised_by_read(
     ],
     ids=["length", "chunked", "compressed"],
 )
-async def test_a_body_over_the_limit_is_refused(upstream: Upstream, head_for: Heads, script: tuple) -> None:
+async def test_a_body_over_the_limit_is_refused(upstream: Upstream, head_for: Heads, script: Script) -> None:
     async with ScriptedServer(script) as server:
         response = await upstream.send(head_for(server), b"{}")
         with pytest.raises(ProviderError) as caught:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from adapters.errors import ProviderError
 from gateway.upstream.base import RequestHead, Upstream
 from gateway.upstream.http1 import Http1Upstream
 from tests.fakes.body_sink import CollectingSink
@@ -12,6 +13,7 @@ from tests.fakes.scripted_server import (
     LAST_CHUNK,
     Flood,
     Hang,
+    RecordedRequest,
     Script,
     ScriptedServer,
     Sleep,
@@ -57,7 +59,7 @@ async def test_the_chunks_of_one_read_are_fed_together(http1: Http1Upstream, hea
 
 async def test_a_connection_is_free_again_when_its_stream_ends(http1: Http1Upstream, head_for: Heads) -> None:
     class Reusing(CollectingSink):
-        def finish(self, error: Exception | None) -> None:  # type: ignore[override]
+        def finish(self, error: ProviderError | None) -> None:
             idle_at_the_end.append(http1.stats()[f"http://127.0.0.1:{server.port}"].idle)
             super().finish(None)
 
@@ -153,11 +155,11 @@ async def test_a_stream_paused_before_it_starts_waits(upstream: Upstream, head_f
 
 
 async def test_two_hundred_streams_at_once_stay_apart(upstream: Upstream, head_for: Heads) -> None:
-    def script(request: object) -> list[bytes | Sleep]:
-        name = request.body  # type: ignore[attr-defined]
+    def script(request: RecordedRequest) -> Script:
+        name = request.body
         return [chunked_head(), *(chunk(name) for _ in range(5)), Sleep(0.01), chunk(name), LAST_CHUNK]
 
-    async with ScriptedServer(script) as server:  # type: ignore[arg-type]
+    async with ScriptedServer(script) as server:
 
         async def one(name: bytes) -> None:
             response = await upstream.send(head_for(server), name)
