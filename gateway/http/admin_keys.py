@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from gateway.errors import GatewayError, InvalidRequestError, NotFoundError
 from gateway.http.admin_access import AdminAccess
+from gateway.http.strict_bodies import StrictBodyRoute
 from gateway.services import Services
 from gateway.storage.errors import InvalidKeyError, KeyExistsError, KeyNotFoundError
 from gateway.storage.keys import KeyRecord, KeyStore
@@ -60,7 +61,7 @@ def router(services: Services) -> APIRouter:
     """The routes, all behind the admin key."""
     store: KeyStore = services.keys
     access = AdminAccess(services.settings.auth.admin_key)
-    routes = APIRouter(prefix="/admin/keys", tags=["keys"], dependencies=[Depends(access)])
+    routes = APIRouter(prefix="/admin/keys", tags=["keys"], dependencies=[Depends(access)], route_class=StrictBodyRoute)
 
     @routes.post("", status_code=201)
     async def create_key(new: NewKey) -> NewKeyOut:

@@ -8,10 +8,12 @@ from http import HTTPStatus
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
 from gateway.data_plane.errors import error_body, error_headers
-from gateway.errors import GatewayError, InvalidRequestError, MethodNotAllowedError, NotFoundError
+from gateway.errors import GatewayError, InvalidJsonError, InvalidRequestError, MethodNotAllowedError, NotFoundError
 from gateway.http.paths import GENERATION_PATHS, base_url, explain_not_found
 from gateway.http.request_ids import request_id_of
 from gateway.storage.errors import StorageError, StorageUnavailableError
@@ -49,7 +51,7 @@ def add_error_handlers(app: FastAPI, fallback_host: str, other_paths: Sequence[s
         assert isinstance(error, HTTPException)
         path = request.url.path
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED or path in GENERATION_PATHS:
-            allowed = (error.headers or {}).get("Allow", "POST")
+            allowed = ", ".join(_methods(request)) or "POST"
             message = f"{path} does not take {request.method}; it takes {allowed}."
             return error_response(request, MethodNotAllowedError(message, headers={"allow": allowed}))
         if error.status_code == HTTPStatus.NOT_FOUND:
@@ -81,12 +83,23 @@ def error_response(request: Request, error: GatewayError) -> Response:
     return Response(body, error.status, headers)
 
 
+def _methods(request: Request) -> list[str]:
+    """What all the routes at the path of *request* take together."""
+    path = request.url.path
+    routes = [
+        route for route in iter_route_contexts(request.app.routes) if compile_path(route.path or "")[0].match(path)
+    ]
+    return sorted({method for route in routes for method in route.methods or ()})
+
+
 def _from_validation(error: RequestValidationError) -> InvalidRequestError:
     first = error.errors()[0]
     # The first part says where the value stands: body, query, path, header.
     param = ".".join(str(part) for part in first["loc"][1:]) or None
     if first["type"] == "json_invalid":
-        return InvalidRequestError("The body is not valid JSON.")
+        return InvalidJsonError("The body is not valid JSON.")
+    if first["type"] == "extra_forbidden":
+        return InvalidRequestError(f"'{param}' is not known here; /openapi.json lists what is.", param=param)
     return InvalidRequestError(f"{param or 'The request'}: {first['msg']}.", param=param)
 
 

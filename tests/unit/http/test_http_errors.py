@@ -53,26 +53,35 @@ async def test_generation_routes_take_post_alone(client: httpx2.AsyncClient, pre
 
 
 async def test_a_wrong_method_elsewhere_lists_the_right_ones(client: httpx2.AsyncClient) -> None:
-    answer = await client.post("/health/live")
+    for path, allowed in (("/health/live", "GET, HEAD"), ("/v1/models", "GET, HEAD"), ("/admin/keys", "GET, POST")):
+        answer = await client.patch(path)
 
-    assert answer.status_code == 405
-    assert "GET" in answer.headers["allow"]
+        assert answer.status_code == 405
+        assert answer.headers["allow"] == allowed
+        assert answer.json()["error"]["message"] == f"{path} does not take PATCH; it takes {allowed}."
 
 
 @pytest.mark.parametrize(
-    ("body", "param"),
-    [(b'{"name": 7}', "name"), (b'{"name": "n", "budget": 1}', "budget"), (b"{", None), (b"[]", None)],
+    ("body", "param", "code"),
+    [
+        (b'{"name": 7}', "name", "invalid_value"),
+        (b'{"name": "n", "budget": 1}', "budget", "invalid_value"),
+        (b'{"name": "n", "name": "m"}', None, "invalid_json"),
+        (b"{", None, "invalid_json"),
+        (b"[]", None, "invalid_json"),
+    ],
 )
-async def test_a_body_that_does_not_fit_is_a_400(client: httpx2.AsyncClient, body: bytes, param: str | None) -> None:
+async def test_a_body_that_does_not_fit_is_a_400(
+    client: httpx2.AsyncClient, body: bytes, param: str | None, code: str
+) -> None:
     headers = {"authorization": "Bearer admin-key-0123456789", "content-type": "application/json"}
 
     answer = await client.post("/admin/keys", content=body, headers=headers)
 
     assert answer.status_code == 400
     assert "detail" not in answer.json()
-    assert answer.json()["error"]["type"] == "invalid_request_error"
-    if param is not None:
-        assert answer.json()["error"]["param"] == param
+    error = answer.json()["error"]
+    assert (error["type"], error["param"], error["code"]) == ("invalid_request_error", param, code)
 
 
 async def test_a_bug_is_a_500_without_its_details(services: Services) -> None:
