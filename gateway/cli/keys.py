@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import getpass
+import os
 import sys
 import time
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from gateway.catalog import Catalog
 from gateway.cli.check import ConfigFile
 from gateway.cli.console import ExitCode, fail, note, out, print_json
 from gateway.cli.store import with_keys
 from gateway.config.units import seconds
+from gateway.settings import load_settings
 from gateway.storage.keys import KeyRecord, KeyStore
 
 app = typer.Typer(no_args_is_help=True, help="Create, list, show and revoke API keys.")
@@ -47,6 +52,7 @@ def create(
         return await store.get(key.id), secret
 
     record, secret = with_keys(config, work)
+    _note_unknown_models(patterns or [], config)
     if as_json:
         print_json({**_fields(record), "secret": secret})
         return
@@ -132,6 +138,19 @@ def revoke(
         print_json(_fields(record))
     else:
         out().print(f"{record.key.id} ({record.key.name}) is revoked", markup=False)
+
+
+def _note_unknown_models(patterns: list[str], config: Path | None) -> None:
+    """Say which patterns fit no model. That is no mistake where the model is to come, but an alias would never fit."""
+    catalog = Catalog.build(load_settings(config, environ=os.environ))
+    for pattern in patterns:
+        if any(fnmatchcase(model_id, pattern) for model_id in (*catalog.models, *catalog.exposed)):
+            continue
+        model = catalog.resolve(pattern)
+        if model is None:
+            note(f"no model is called '{pattern}' so far")
+        else:
+            note(f"'{pattern}' is another name of '{model.id}', but keys go by the model's own: --models {model.id}")
 
 
 def _lifetime(expires: str) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,7 @@ from typer.testing import CliRunner
 from gateway.cli.db import app
 from gateway.storage.tables import HEAD
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in [name for name in os.environ if name.startswith("GATEWAY_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def test_current_tells_an_old_schema_by_its_exit_code_and_upgrade_mends_it() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,14 +12,7 @@ from typer.testing import CliRunner, Result
 
 from gateway.cli.keys import app
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory, and nothing of ours in the environment."""
-    for name in [name for name in os.environ if name.startswith("GATEWAY_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def _keys(*arguments: str, stdin: str | None = None) -> Result:
@@ -52,6 +44,14 @@ def test_what_is_asked_for_is_what_is_stored() -> None:
     assert shown == {name: value for name, value in created.items() if name != "secret"}
     assert (shown["name"], shown["models"], shown["state"]) == ("team [red]", ["gpt-*", "llama"], "live")
     assert shown["expires_at"] > shown["created_at"]
+
+
+def test_a_model_that_a_key_could_never_use_is_told() -> None:
+    told = _keys("create", "--models", "smollm2*,local,later").stderr
+
+    assert "'local' is another name of 'smollm2-135m-instruct'" in told
+    assert "no model is called 'later' so far" in told
+    assert "smollm2*" not in told
 
 
 def test_the_secret_is_shown_by_no_other_command() -> None:
