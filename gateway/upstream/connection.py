@@ -38,9 +38,7 @@ class Connection(asyncio.Protocol):
     """Carries one request at a time. It goes back to its pool by itself as soon as an answer is complete."""
 
     __slots__ = (
-        "_began",
         "_failure",
-        "_head_bytes",
         "_header_count",
         "_headers",
         "_interim_answers",
@@ -49,6 +47,7 @@ class Connection(asyncio.Protocol):
         "_paused",
         "_pieces",
         "_pool",
+        "_read_bytes",
         "_response",
         "_reusable",
         "_reused",
@@ -86,8 +85,8 @@ class Connection(asyncio.Protocol):
         """Write a request; the future gives the response once its head is here."""
         self._waiter = waiter = self._loop.create_future()
         self._headers: dict[str, str] = {}
-        self._header_count = self._head_bytes = self._interim_answers = 0
-        self._began = self._reusable = self.resting = False
+        self._header_count = self._read_bytes = self._interim_answers = 0
+        self._reusable = self.resting = False
         if len(body) < _LARGE_BODY_BYTES:
             self._transport.write(head + body)
         else:
@@ -129,7 +128,7 @@ class Connection(asyncio.Protocol):
         parser = self._parser
         assert parser is not None
         failure: ProviderError | None = None
-        self._head_bytes += len(data)
+        self._read_bytes += len(data)
         try:
             parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
@@ -141,24 +140,22 @@ class Connection(asyncio.Protocol):
                 )
         response = self._response
         if response is None:
-            if failure is None and self._head_bytes > MAX_HEAD_BYTES:
+            if failure is None and self._read_bytes > MAX_HEAD_BYTES:
                 failure = self._error(FailureKind.TOO_LARGE, "the answer's headers are too large")
             if failure is not None:
                 self._fail(failure)
             return
         pieces = self._pieces
-        if self.resting:
-            self._response = response.connection = None
-            self._settle()
-            if pieces:
-                body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-                pieces.clear()
-                response.take(body)
-            response.finish(None)
-            return
+        body = b""
         if pieces:
             body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
             pieces.clear()
+        if self.resting:
+            self._response = None
+            self._settle()
+            response.end(body)
+            return
+        if body:
             response.take(body)
         if failure is not None:
             self._fail(failure)
@@ -180,7 +177,7 @@ class Connection(asyncio.Protocol):
                 kind = FailureKind.INTERRUPTED if response.began else FailureKind.RESET
                 self._fail(self._error(kind, "the connection broke during the answer", detail))
         elif waiter is not None and not waiter.done():
-            if self._reused and not self._began:
+            if self._reused and not self._read_bytes:
                 waiter.set_exception(StaleConnectionError())
             else:
                 self._fail(self._error(FailureKind.RESET, "the connection broke before the answer", detail))
@@ -193,7 +190,6 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         if self.resting:
             raise _StopParsingError
-        self._began = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._response is not None:
@@ -208,7 +204,7 @@ class Connection(asyncio.Protocol):
         assert self._parser is not None
         status = self._parser.get_status_code()
         headers = self._headers
-        if self._header_count > MAX_HEADERS or (self._head_bytes > MAX_HEAD_BYTES and _size(headers) > MAX_HEAD_BYTES):
+        if self._header_count > MAX_HEADERS or (self._read_bytes > MAX_HEAD_BYTES and _size(headers) > MAX_HEAD_BYTES):
             self._stop(FailureKind.TOO_LARGE, "the answer's headers are too large")
         if status < 200:
             self._interim_answers += 1
@@ -238,13 +234,14 @@ class Connection(asyncio.Protocol):
 
     def _settle(self) -> None:
         """The answer is whole: go back to the pool, or close."""
-        transport = self._transport
+        transport, pool = self._transport, self._pool
         if transport.get_write_buffer_size():
             transport.abort()  # the answer came before our upload ended: what is left of it must not be sent
-        elif self._reusable and self._pool.origin.keep_alive and not self.lost and not transport.is_closing():
-            self.resume_reading()
+        elif self._reusable and pool.keep_alive and not self.lost and not transport.is_closing():
+            if self._paused:
+                self.resume_reading()
             self._reused = True
-            self._pool.release(self)
+            pool.release(self)
         else:
             transport.close()
 

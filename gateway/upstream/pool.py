@@ -34,11 +34,22 @@ class PoolStats:
 class OriginPool:
     """Knows every connection to its origin; connections register and leave by themselves."""
 
-    __slots__ = ("_max_connections", "_waiters", "connections", "idle", "name", "opening", "origin", "sweeps")
+    __slots__ = (
+        "_max_connections",
+        "_waiters",
+        "connections",
+        "idle",
+        "keep_alive",
+        "name",
+        "opening",
+        "origin",
+        "sweeps",
+    )
 
     def __init__(self, origin: Origin, max_connections: int = MAX_CONNECTIONS) -> None:
         self.origin = origin
         self.name = name_of(origin)
+        self.keep_alive = origin.keep_alive
         self.opening = 0
         """How many connections are being opened, kept up to date by whoever opens them."""
         self.connections: set[Connection] = set()

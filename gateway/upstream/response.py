@@ -138,6 +138,21 @@ class Http1Response:
             self._size += len(data)
             self._check_limit()
 
+    def end(self, last: bytes) -> None:
+        """The body is whole with these bytes, which may be none."""
+        if self._inflater is None and self._sink is None and self._waiter is None and not self._done:
+            # The usual answer: all of it in one read, before anybody has asked for it.
+            self.connection = None
+            if last:
+                self._parts.append(last)
+                self._size += len(last)
+            self._done = True
+            return
+        self.connection = None
+        if last:
+            self.take(last)
+        self.finish(None)
+
     def finish(self, error: ProviderError | None) -> None:
         """The body is over. Ignored when that is known already."""
         if self._done:
