@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -25,8 +24,7 @@ _STRIPPED: Final = frozenset((PatchWord.STRIP, PatchWord.DROP_WITH_WARNING))
 _NO_CHANGES: Final[tuple[Adjustment, ...]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True, gc=False):
     """A body ready to be sent to one target, and what was changed in it."""
 
     body: bytes
@@ -69,10 +67,11 @@ class Adapter:
         if self._may_lack_tools and "tools" in out and bytes(out.get("tool_choice", b"")) == b'"none"':
             del out["tools"], out["tool_choice"]  # no call may be made: it is the same request without them
         adjustments: list[Adjustment] | None = None
-        for param in sorted(self._patches.keys() & out.keys()):
+        patches = self._patches
+        for param in [name for name in out if name in patches]:
             if adjustments is None:
                 adjustments = []
-            self._patches[param](out, adjustments)
+            patches[param](out, adjustments)
         if self._defaults and operation is not Operation.EMBEDDINGS:
             for name, value in self._defaults:
                 if name not in out or bytes(out[name]) == b"null":

@@ -77,8 +77,7 @@ class Adjustment:
         return f"{self.param}={self.action.value}"
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, gc=False):
     """Tokens one attempt consumed; cached tokens are part of the prompt tokens, reasoning of the completion."""
 
     prompt_tokens: int

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from adapters.types import Operation
-from gateway.data_plane.endpoint import Endpoint, read_count, read_stream_options
+from gateway.data_plane.endpoint import Endpoint, take_generation
 from gateway.data_plane.parameters import (
     BOOLEAN,
     LOGPROBS,
@@ -41,20 +42,20 @@ _CHECKS: Final[Mapping[str, Check]] = {
 }
 
 
+_EMPTY_LIST = re.compile(rb"\[\s*\]")
+
+
 def _read(call: Call) -> None:
     body = call.body
-    messages = body.get("messages")
-    if messages is None or bytes(messages) == b"null":
+    messages = bytes(body.get("messages", b"null"))
+    if messages == b"null":
         raise MissingParameterError("messages")
-    check_parameters(body, _CHECKS)
+    take_generation(call, check_parameters(body, _CHECKS), "max_completion_tokens", "max_tokens")
     # What is in them is the target's business: most take them as they are, and reading 25 kB costs as much again.
-    if bytes(messages)[:1] != b"[":
+    if not messages.startswith(b"["):
         raise InvalidRequestError("'messages' has to be a list of messages.", param="messages")
-    if bytes(messages)[1:].lstrip()[:1] == b"]":
+    if _EMPTY_LIST.fullmatch(messages):
         raise InvalidRequestError("'messages' is empty; at least one message is needed.", param="messages")
-    read_stream_options(call)
-    call.output_limit = read_count(body, "max_completion_tokens", "max_tokens")
-    call.choices = read_count(body, "n") or 1
 
 
 CHAT: Final = Endpoint("/chat/completions", Operation.CHAT, _read)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from adapters.types import Operation
-from gateway.data_plane.endpoint import Endpoint, read_count, read_stream_options
+from gateway.data_plane.endpoint import Endpoint, take_generation
 from gateway.data_plane.parameters import (
     BOOLEAN,
     SAMPLING,
@@ -38,10 +38,7 @@ def _read(call: Call) -> None:
     body = call.body
     if not is_set(body, "prompt"):
         raise MissingParameterError("prompt")
-    check_parameters(body, _CHECKS)
-    read_stream_options(call)
-    call.output_limit = read_count(body, "max_tokens")
-    call.choices = read_count(body, "n") or 1
+    take_generation(call, check_parameters(body, _CHECKS), "max_tokens")
 
 
 COMPLETIONS: Final = Endpoint("/completions", Operation.COMPLETIONS, _read)

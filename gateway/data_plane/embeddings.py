@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 from adapters.types import Operation
-from gateway.data_plane.body import read_str
 from gateway.data_plane.endpoint import Endpoint
 from gateway.data_plane.parameters import STRING, TEXTS_OR_TOKENS, Check, check_parameters, integer, is_set
 from gateway.errors import MissingParameterError
@@ -25,8 +24,8 @@ _CHECKS: Final[Mapping[str, Check]] = {
 def _read(call: Call) -> None:
     if not is_set(call.body, "input"):
         raise MissingParameterError("input")
-    check_parameters(call.body, _CHECKS)
-    call.encoding = read_str(call.body, "encoding_format") or "float"
+    values = check_parameters(call.body, _CHECKS)
+    call.encoding = values.get("encoding_format") or "float"
 
 
 EMBEDDINGS: Final = Endpoint("/embeddings", Operation.EMBEDDINGS, _read)

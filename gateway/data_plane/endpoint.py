@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from adapters.types import Body, Operation
-from gateway.data_plane.body import read_bool, read_str
-from gateway.data_plane.parameters import is_set
 from gateway.errors import InvalidRequestError, MissingParameterError
 
 if TYPE_CHECKING:
@@ -27,9 +25,15 @@ class Endpoint:
     """Checks the call's body and takes from it what the pipeline acts on; raises `InvalidRequestError`."""
 
 
+_decode_name = msgspec.json.Decoder(Annotated[str, msgspec.Meta(max_length=256)] | None).decode
+
+
 def read_model_name(body: Body) -> str:
     """The model a client asks for; no control characters, at most 256 of them."""
-    name = read_str(body, "model", max_length=256)
+    try:
+        name = _decode_name(body.get("model", b"null"))
+    except msgspec.DecodeError as error:
+        raise InvalidRequestError(f"Invalid value for 'model': {error}.", param="model") from None
     if not name:
         raise MissingParameterError("model")
     if not name.isprintable():
@@ -37,24 +41,15 @@ def read_model_name(body: Body) -> str:
     return name
 
 
-def read_stream_options(call: Call) -> None:
-    """Whether to stream, and whether the usage chunk was asked for."""
-    body = call.body
-    call.stream = "stream" in body and read_bool(body, "stream") is True
-    if "stream_options" not in body:
-        return
-    if not call.stream:
-        # Sent by clients that toggle only `stream`; OpenAI refuses it, which helps nobody.
-        del body["stream_options"]
-    elif is_set(body, "stream_options"):
-        options: dict[str, Any] = msgspec.json.decode(body["stream_options"])
-        call.wants_usage = options.get("include_usage") is True
-
-
-def read_count(body: Body, *names: str) -> int | None:
-    """The first of *names* that is set; they were checked to be whole numbers."""
-    for name in names:
-        raw = body.get(name)
-        if raw is not None and (value := msgspec.json.decode(raw)) is not None:
-            return int(value)
-    return None
+def take_generation(call: Call, values: Mapping[str, Any], *limits: str) -> None:
+    """Take what steers a generation from the checked *values*; *limits* name its output limit, the newest first."""
+    call.stream = values.get("stream") is True
+    call.choices = values.get("n") or 1
+    call.output_limit = next((value for name in limits if (value := values.get(name)) is not None), None)
+    if "stream_options" in values:
+        if call.stream:
+            options = values["stream_options"]
+            call.wants_usage = options is not None and options.get("include_usage") is True
+        else:
+            # Sent by clients that toggle only `stream`; OpenAI refuses it, which helps nobody.
+            del call.body["stream_options"]

@@ -42,6 +42,7 @@ def integer(low: int | None = None, high: int | None = None) -> Check:
 BOOLEAN: Final = Check(bool, "true or false")
 STRING: Final = Check(str, "a string")
 OBJECT: Final = Check(dict[str, msgspec.Raw], "an object")
+STREAM_OPTIONS: Final = Check(dict[str, Any], "an object")
 STOP: Final = Check(str | Annotated[list[str], Meta(max_length=128)], "a string or a list of at most 128 strings")
 # Together's clients send the number of alternatives where OpenAI has a flag; adapters understand both.
 LOGPROBS: Final = Check(bool | Annotated[int, Meta(ge=0, le=20)], "true, false or a whole number from 0 to 20")
@@ -81,23 +82,28 @@ SAMPLING: Final[Mapping[str, Check]] = {
     "max_tokens": integer(1),
     "stop": STOP,
     "stream": BOOLEAN,
-    "stream_options": OBJECT,
+    "stream_options": STREAM_OPTIONS,
     "logit_bias": OBJECT,
     "user": STRING,
 }
 
 
-def check_parameters(body: Body, checks: Mapping[str, Check]) -> None:
-    """Raise `InvalidRequestError` naming the first parameter of *body* that does not hold what it may."""
+def check_parameters(body: Body, checks: Mapping[str, Check]) -> dict[str, Any]:
+    """The values of those parameters of *body* that *checks* knows.
+
+    Raises `InvalidRequestError` naming the first one that does not hold what it may.
+    """
+    values = {}
     for name, raw in body.items():
         check = checks.get(name)
         if check is not None:
             try:
-                check.decode(raw)
+                values[name] = check.decode(raw)
             except (msgspec.DecodeError, RecursionError):
                 found = bytes(raw)[:60].decode("utf-8", "replace")
                 message = f"Invalid value for '{name}': {found}. Expected {check.expects}."
                 raise InvalidRequestError(message, param=name) from None
+    return values
 
 
 def is_set(body: Body, name: str) -> bool:

@@ -11,15 +11,15 @@ from functools import partial
 from typing import Final
 
 from gateway.catalog import Catalog
-from gateway.data_plane.body import parse_body
 from gateway.data_plane.chat import CHAT
 from gateway.data_plane.completions import COMPLETIONS
 from gateway.data_plane.embeddings import EMBEDDINGS
 from gateway.data_plane.endpoint import Endpoint, read_model_name
 from gateway.data_plane.exchange import Exchange, Handler
 from gateway.data_plane.request_id import new_request_id, safe_request_id
-from gateway.data_plane.strict_json import clip
+from gateway.data_plane.strict_json import clip, decode_members
 from gateway.errors import GatewayError, InvalidRequestError, LoopDetectedError, ModelNotFoundError, ShuttingDownError
+from gateway.pipeline.authenticate import CREDENTIAL_HEADERS
 from gateway.pipeline.call import Call
 from gateway.pipeline.reply import send_error
 from gateway.pipeline.serve import serve
@@ -30,6 +30,8 @@ from gateway.storage.virtual_key import VirtualKey
 ENDPOINTS: Final = (CHAT, COMPLETIONS, EMBEDDINGS)
 PREFIXES: Final = ("/v1", "", "/openai/v1")
 
+# All that is read of a request's headers; the others end here.
+_READ: Final = CREDENTIAL_HEADERS | {b"x-request-id", b"x-stainless-retry-count", b"x-gateway-timeout", HOP_HEADER}
 _HOPS: Final = re.compile(rb"[0-9a-f]{16}(?:, [0-9a-f]{16})*")
 _MOST_HOPS: Final = 32
 
@@ -64,11 +66,12 @@ class DataPlane:
         services = self._services
         call = Call(exchange, endpoint.operation, services.clock(), time.time())
         try:
-            _read_headers(call, exchange.headers, services.instance_id)
-            key = services.authenticator.check(exchange.headers)
-            call.key = key if key is not None else await services.authenticator.look_up(exchange.headers)
+            headers = [header for header in exchange.headers if header[0] in _READ]
+            _read_headers(call, headers, services.instance_id)
+            key = services.authenticator.check(headers)
+            call.key = key if key is not None else await services.authenticator.look_up(headers)
             call.authenticated = True
-            call.body = parse_body(bytes(exchange.body))
+            call.body = decode_members(bytes(exchange.body))
             name = read_model_name(call.body)
             call.model = services.catalog.resolve(name)
             if call.model is None:
@@ -100,7 +103,7 @@ class DataPlane:
 
 
 def _read_headers(call: Call, headers: Sequence[tuple[bytes, bytes]], instance_id: bytes) -> None:
-    """Take what the pipeline acts on from the headers; everything else of them ends here."""
+    """Take what the pipeline acts on from the headers."""
     request_id = time_limit = hops = None
     for name, value in headers:
         if name == b"x-request-id":

@@ -72,7 +72,7 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
         attempt.adjustments = prepared.adjustments
         limits = route.model
         total = call.started + min(limits.total_seconds, call.time_limit_seconds or limits.total_seconds)
-        clock = AttemptClock(services.deadlines, now, attempt.started + limits.first_event_seconds, total)
+        clock = AttemptClock(services.deadlines, now, call.task, attempt.started + limits.first_event_seconds, total)
         hop = services.hop_header_after(call.hops) if call.hops else services.hop_header
         response = await backend.upstream.send(head, prepared.body, hop, attempt)
         attempt.status = response.status

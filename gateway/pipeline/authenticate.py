@@ -16,6 +16,8 @@ from gateway.storage.virtual_key import ANONYMOUS, VirtualKey
 
 __all__ = ["AuthMode", "Authenticator", "VirtualKey"]
 
+CREDENTIAL_HEADERS: Final = frozenset({b"authorization", b"x-api-key", b"api-key"})
+
 Headers = Sequence[tuple[bytes, bytes]]
 
 _POLL_SECONDS: Final = 1.0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from adapters.errors import ProviderError
 from adapters.target import Target
@@ -23,8 +24,7 @@ def stopping() -> ProviderError:
     return ProviderError(FailureKind.SHUTTING_DOWN, "The gateway is stopping; send the request again.")
 
 
-@dataclass(slots=True, eq=False)
-class Attempt:
+class Attempt(msgspec.Struct, eq=False):
     """One call to one target, with its outcome."""
 
     target: Target
@@ -44,8 +44,7 @@ class Attempt:
     """Text received so far: what a broken-off answer is charged by."""
 
 
-@dataclass(slots=True, eq=False)
-class Call:
+class Call(msgspec.Struct, eq=False):
     """What a client asked for, and what has happened to it so far."""
 
     exchange: Exchange
@@ -56,7 +55,7 @@ class Call:
     request_id: str = ""
     key: VirtualKey = ANONYMOUS
     authenticated: bool = False
-    body: Body = field(default_factory=dict)
+    body: Body = msgspec.field(default_factory=dict)
     model: Model | None = None
     stream: bool = False
     wants_usage: bool = False
@@ -71,7 +70,7 @@ class Call:
     """The gateways this request has passed before, as the loop mark names them."""
     client_retries: bool = False
     """The client's SDK says that this is not its first try."""
-    attempts: list[Attempt] = field(default_factory=list)
+    attempts: list[Attempt] = msgspec.field(default_factory=list)
     waited_seconds: float = 0.0
     """Spent between attempts, because an upstream was given time."""
     status: int = 0

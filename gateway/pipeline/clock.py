@@ -25,12 +25,19 @@ class AttemptClock(Watch):
 
     __slots__ = ("_deadlines", "_left", "_now", "_paused_at", "_task", "_total", "expired", "kind")
 
-    def __init__(self, deadlines: Deadlines, now: Callable[[], float], first_content: float, total: float) -> None:
-        """*first_content* and *total* are points in time on the clock *now*."""
+    def __init__(
+        self,
+        deadlines: Deadlines,
+        now: Callable[[], float],
+        task: asyncio.Task[None] | None,
+        first_content: float,
+        total: float,
+    ) -> None:
+        """*first_content* and *total* are points in time on the clock *now*; *task* is what runs the attempt."""
         self._deadlines = deadlines
         self._now = now
         self._total = total
-        self._task = asyncio.current_task()
+        self._task = task
         self._paused_at = 0.0
         self._left = 0.0
         self.expired = False

@@ -24,7 +24,8 @@ async def serve(call: Call, services: Services) -> None:
     with Admission(call, services):
         assert call.model is not None
         route = services.backends.route(call.model)
-        fair_key.set(call.key.id)
+        if services.backends.queues:
+            fair_key.set(call.key.id)
         if not call.stream:
             await _attempts(call, route, None, services)
             return

@@ -14,7 +14,9 @@ from gateway.telemetry.logging import log_request
 def settle(call: Call, services: Services, now: float) -> None:
     """Record *call*, which is over at *now*; runs once for each call, however it ended."""
     total = now - call.started
-    waited = call.waited_seconds + sum(attempt.ended - attempt.started for attempt in call.attempts)
+    waited = call.waited_seconds
+    for attempt in call.attempts:
+        waited += attempt.ended - attempt.started
     model = call.model.id if call.model is not None else ""
     services.metrics.request_done(
         call.operation, model, call.status, call.error_code or None, call.stream, total, max(0.0, total - waited)
@@ -26,9 +28,11 @@ def settle(call: Call, services: Services, now: float) -> None:
 
 
 def _row(call: Call, model: str, total: float, waited: float) -> RequestRow:
-    last = call.last_attempt
+    attempts = call.attempts
+    last = attempts[-1] if attempts else None
     key = call.key
-    usage, cost = _sum(call.attempts)
+    usage, cost = _sum(attempts)
+    rows = [_attempt_row(call, attempt) for attempt in attempts]
     return RequestRow(
         call.request_id,
         int(call.started_wall * 1000),
@@ -52,9 +56,9 @@ def _row(call: Call, model: str, total: float, waited: float) -> RequestRow:
         (last.first_content - call.started) * 1000 if last and last.first_content else None,
         total * 1000,
         (total - waited) * 1000,
-        _adjusted(last),
+        rows[-1].adjusted if rows else None,
         call.exchange.peer or None,
-        [_attempt_row(call, attempt) for attempt in call.attempts],
+        rows,
         None,
     )
 
@@ -79,8 +83,9 @@ def _attempt_row(call: Call, attempt: Attempt) -> AttemptRow:
     usage, failure = attempt.hold.usage, attempt.failure
     started, duration = (attempt.started - call.started) * 1000, (attempt.ended - attempt.started) * 1000
     kind = failure.kind.value if failure is not None else None
+    adjusted = ", ".join(map(str, attempt.adjustments)) if attempt.adjustments else None
     if usage is None:
-        return AttemptRow(attempt.target.name, kind, attempt.status, started, duration, adjusted=_adjusted(attempt))
+        return AttemptRow(attempt.target.name, kind, attempt.status, started, duration, adjusted=adjusted)
     return AttemptRow(
         attempt.target.name,
         kind,
@@ -93,9 +98,5 @@ def _attempt_row(call: Call, attempt: Attempt) -> AttemptRow:
         usage.reasoning_tokens,
         usage.estimated,
         attempt.hold.cost_nusd,
-        _adjusted(attempt),
+        adjusted,
     )
-
-
-def _adjusted(attempt: Attempt | None) -> str | None:
-    return ", ".join(map(str, attempt.adjustments)) if attempt is not None and attempt.adjustments else None

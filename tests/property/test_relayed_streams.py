@@ -106,7 +106,7 @@ class Outcome:
         call = Call(self.exchange, Operation.CHAT, time.monotonic(), 0.0, wants_usage=wants_usage)
         attempt = Attempt(ADAPTER.target, CountingLedger().hold("key", ADAPTER.target), time.monotonic())
         out = StreamOut(self.exchange, deadlines, time.monotonic, 15.0, lambda: b"")
-        clock = AttemptClock(deadlines, time.monotonic, time.monotonic() + 30, time.monotonic() + 600)
+        clock = AttemptClock(deadlines, time.monotonic, None, time.monotonic() + 30, time.monotonic() + 600)
         relay = StreamRelay(
             call,
             attempt,

@@ -202,7 +202,7 @@ class Clock:
     def __init__(self, first_content: float = 10.0, total: float = 100.0) -> None:
         self.now = 0.0
         self.deadlines = Deadlines(clock=lambda: self.now)
-        self.clock = AttemptClock(self.deadlines, lambda: self.now, first_content, total)
+        self.clock = AttemptClock(self.deadlines, lambda: self.now, asyncio.current_task(), first_content, total)
         self.expired: list[FailureKind] = []
         self.clock.on_expire = lambda: self.expired.append(self.clock.kind)
 
@@ -264,7 +264,8 @@ async def test_a_waiting_task_is_cancelled_and_can_tell_that_it_was_the_clock() 
     told = []
 
     async def wait() -> None:
-        clock = AttemptClock(deadlines, time.monotonic, time.monotonic() + 0.02, time.monotonic() + 9)
+        now = time.monotonic()
+        clock = AttemptClock(deadlines, time.monotonic, asyncio.current_task(), now + 0.02, now + 9)
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
