@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import socket
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -179,21 +178,6 @@ async def test_a_client_may_leave(phase: Phase, server: str, upstream_client: st
         assert row["estimated"]
         assert row["prompt_tokens"] > 0
         assert (row["completion_tokens"] > 0) == (phase.ready in (first_piece, stuck) and not phase.settings)
-
-
-@pytest.fixture
-def deaf_port() -> Iterator[int]:
-    """A port that lets nobody in: its backlog is full, so that connecting takes for ever."""
-    with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(socket.socket())
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        for _ in range(4):
-            waiting = stack.enter_context(socket.socket())
-            waiting.setblocking(False)
-            with contextlib.suppress(BlockingIOError):
-                waiting.connect(listener.getsockname())
-        yield listener.getsockname()[1]
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import httpx2
 
+from tests.fakes.scripted_server import RecordedRequest, Script, ScriptedServer, answer
+
 ROOT = Path(__file__).resolve().parents[2]
 
 PROVIDER_KEY = "provider-canary-0f3a91"
@@ -33,25 +35,10 @@ FROM_CLIENTS = (
 )
 
 
-@asynccontextmanager
-async def talkative_provider() -> AsyncIterator[int]:
-    """Refuses every request, and repeats the request's head in the error, as careless servers do."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        shown = head.decode().replace("\r\n", " ").replace('"', "'")
-        body = b'{"error": {"message": "Incorrect API key provided. You sent: %b"}}' % shown.encode()
-        writer.write(
-            b"HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\nconnection: close\r\n"
-            b"content-length: %d\r\n\r\n" % len(body) + body
-        )
-        await writer.drain()
-        writer.close()
-        await writer.wait_closed()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        yield server.sockets[0].getsockname()[1]
+def talkative(request: RecordedRequest) -> Script:
+    """Refuses the request, and repeats its head in the error, as careless servers do."""
+    shown = request.raw_head.decode().replace("\r\n", " ").replace('"', "'")
+    return [answer(b'{"error": {"message": "Incorrect API key provided. You sent: %b"}}' % shown.encode(), 401)]
 
 
 @asynccontextmanager
@@ -97,7 +84,7 @@ async def test_no_planted_secret_is_written_anywhere(tmp_path: Path) -> None:
     bearer = {"authorization": f"Bearer {CLIENT_KEY}"}
     (_, wrong, x_api_key, in_query, in_path, as_model, as_id, prompt, cookie) = FROM_CLIENTS
     chat = {"model": "chat", "messages": [{"role": "user", "content": prompt}]}
-    async with talkative_provider() as provider_port, gateway(tmp_path, provider_port) as client:
+    async with ScriptedServer(talkative) as provider, gateway(tmp_path, provider.port) as client:
         made = await client.post("/admin/keys", json={"name": "canary", "secret": CLIENT_KEY}, headers=admin)
         assert made.status_code == 201
         answers = [

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import json
 import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -20,6 +17,8 @@ import pytest
 
 from gateway.catalog import Catalog
 from gateway.settings import load_settings
+from tests.fakes.openai_answers import whole
+from tests.fakes.scripted_server import ScriptedServer
 
 
 class Base:
@@ -66,37 +65,6 @@ def case(**setup: Any) -> dict[str, Any]:
     return {"cid": "c1", "setup": plain | setup, "request": {"path": "/v1/chat/completions"}}
 
 
-@asynccontextmanager
-async def upstream() -> AsyncIterator[str]:
-    """A provider that answers every request with the same completion."""
-    answer = json.dumps(
-        {
-            "id": "1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "qwen",
-            "choices": [{"index": 0, "message": {"role": "assistant", "content": "hello"}, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
-        }
-    ).encode()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
-        await reader.readexactly(int(lengths[0].partition(b":")[2]))
-        writer.write(
-            b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n"
-            b"content-length: %d\r\n\r\n" % len(answer) + answer
-        )
-        await writer.drain()
-        writer.close()
-        await writer.wait_closed()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-
-
 def test_a_setup_becomes_a_configuration_with_fallbacks_as_further_targets(hook: Any, tmp_path: Path) -> None:
     hook.configure("workers=1", [case()], lambda cid, up: f"http://127.0.0.1:9/{cid}/{up}/v1", lambda *_: "sk-up-1")
 
@@ -125,12 +93,13 @@ def test_what_is_not_built_is_named(hook: Any, changed: dict[str, Any], reason: 
 
 
 async def test_the_command_starts_a_gateway_that_answers_and_knows_the_cost(hook: Any, tmp_path: Path) -> None:
-    async with upstream() as url:
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+    async with ScriptedServer([whole("hello", usage=usage)]) as upstream:
         command, environment = await asyncio.to_thread(
             hook.configure,
             "workers=1",
             [case(keys=[{"name": "k", "models": ["chat"]}])],
-            lambda *_: url + "/v1",
+            lambda *_: f"http://127.0.0.1:{upstream.port}/v1",
             lambda *_: "sk-up-1",
         )
         log = (tmp_path / "log").open("wb")

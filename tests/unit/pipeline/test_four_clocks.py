@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import socket
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -31,21 +28,6 @@ from tests.fakes.scripted_server import (
 
 SLOW = 5.0
 """Seconds after which something that should have been cut off at a fraction of one has certainly not been."""
-
-
-@pytest.fixture
-def deaf_port() -> Iterator[int]:
-    """A port that lets nobody in: its backlog is full."""
-    with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(socket.socket())
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        for _ in range(4):
-            waiting = stack.enter_context(socket.socket())
-            waiting.setblocking(False)
-            with contextlib.suppress(BlockingIOError):
-                waiting.connect(listener.getsockname())
-        yield listener.getsockname()[1]
 
 
 @pytest.mark.parametrize("client", CLIENTS)

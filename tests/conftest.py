@@ -1,0 +1,24 @@
+"""What tests of several folders need."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture
+def deaf_port() -> Iterator[int]:
+    """A port that lets nobody in: its backlog is full, so that connecting takes for ever."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                waiting.connect(listener.getsockname())
+        yield listener.getsockname()[1]
