@@ -267,7 +267,7 @@ def usages(answer: Answer) -> list[Any]:
 @pytest.mark.parametrize("streamed", [True, False])
 async def test_the_usages_of_two_choices_add_up_but_for_their_common_prompt(tmp_path: Path, streamed: bool) -> None:
     async with local_gateway(tmp_path, TWO_CHOICES) as local:
-        options = {"stream": True, "stream_options": {"include_usage": True}} if streamed else {}
+        options: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}} if streamed else {}
         answer = await local.gateway.chat(n=2, **options)
         row = await local.gateway.row()
 
