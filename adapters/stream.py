@@ -126,12 +126,16 @@ def read_event(raw: bytes, data: bytes) -> StreamEvent:
         chunk = _decode(data)
     except RecursionError:
         raise msgspec.DecodeError("nested too deeply") from None
-    if bytes(chunk.error) not in _NO_ERROR:
+    # A member that is absent is the default itself, which spares the look at what it holds.
+    if chunk.error is not _NOTHING and bytes(chunk.error) not in _NO_ERROR:
         return StreamEvent(_ERROR, raw, data)
-    usage, has_usage = None, chunk.usage != _NOTHING
+    usage, has_usage = None, chunk.usage is not _NOTHING and chunk.usage != _NOTHING
     if has_usage:
         usage = read_usage(chunk.usage)
     choices = chunk.choices
+    if choices and len(choices) == 1 and not has_usage and choices[0].finish_reason is None:
+        kind, text_bytes = _read_choice(choices[0])  # nearly all events are one more word
+        return StreamEvent(kind, raw, data, None, (), text_bytes, True)
     if not choices:
         return StreamEvent(_USAGE if has_usage else _OTHER, raw, data, usage, has_usage=has_usage)
     kind, text_bytes = _OTHER, 0
@@ -159,12 +163,12 @@ def _read_choice(choice: Choice) -> tuple[EventKind, int]:
     if content not in _EMPTY:
         return _CONTENT, max(1, len(content) - 2)  # without the quotes
     for value in (delta.reasoning_content, delta.reasoning):
-        if bytes(value) not in _EMPTY:
+        if value is not _NOTHING and bytes(value) not in _EMPTY:
             return _REASONING, max(1, len(bytes(value)) - 2)
-    if bytes(delta.tool_calls) not in _NO_CALLS:
+    if delta.tool_calls is not _NOTHING and bytes(delta.tool_calls) not in _NO_CALLS:
         return _TOOL_DELTA, len(bytes(delta.tool_calls))
     for value in (delta.refusal, delta.function_call, delta.audio):
-        if bytes(value) not in _EMPTY:
+        if value is not _NOTHING and bytes(value) not in _EMPTY:
             return _CONTENT, len(bytes(value))
     return _OTHER, 0
 
