@@ -7,10 +7,11 @@ import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
+import aiosqlite
 from sqlalchemy import URL, event, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -160,8 +161,19 @@ def _prepare_file(url: DatabaseUrl) -> None:
 
 
 def _sqlite_engine(url: DatabaseUrl, patience_seconds: float) -> AsyncEngine:
+    async def connect() -> aiosqlite.Connection:
+        opening = asyncio.ensure_future(_open(str(url.sqlite_path)))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            # A thread is at it. Left alone, it would report to an event loop that may be closed by then.
+            with suppress(sqlite3.Error):
+                await (await opening).close()
+            raise
+
     engine = create_async_engine(
         URL.create("sqlite+aiosqlite", database=str(url.sqlite_path)),
+        async_creator=connect,
         hide_parameters=True,
         pool_size=_POOL_SIZE,
         max_overflow=0,
@@ -180,6 +192,14 @@ def _sqlite_engine(url: DatabaseUrl, patience_seconds: float) -> AsyncEngine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+async def _open(path: str) -> aiosqlite.Connection:
+    # Both as SQLAlchemy would have it. Of a connection that was never closed a thread is left, which must not keep the
+    # process from ending.
+    connection = aiosqlite.connect(path, check_same_thread=False)
+    connection._thread.daemon = True
+    return await connection
 
 
 def _set_up(connection: Any, patience_seconds: float) -> None:

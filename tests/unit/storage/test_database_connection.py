@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sqlite3
 import stat
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +99,38 @@ async def test_cancelled_queries_give_their_connections_back(database: Database)
 
     async with asyncio.timeout(3):
         await database.ping()
+
+
+@pytest.mark.parametrize("turns", range(8))
+def test_a_connection_given_up_while_it_opens_leaves_no_thread_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    """Such a thread would fail once the event loop is closed, with a traceback after the last line of a clean end."""
+
+    def slow(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        time.sleep(0.05)
+        return sqlite3.Connection(*arguments, **options)
+
+    async def give_up() -> None:
+        database = Database(f"sqlite:///{tmp_path}/gateway.db")
+        await database.connect()
+        async with database.read():  # the one connection of the pool
+            monkeypatch.setattr(sqlite3, "connect", slow)
+            opening = asyncio.ensure_future(database.ping())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            opening.cancel()
+            await asyncio.wait({opening})
+        await database.aclose()
+
+    failed: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    before = set(threading.enumerate())
+    asyncio.run(give_up())
+    for thread in set(threading.enumerate()) - before:
+        thread.join(5)
+
+    assert failed == []
 
 
 @pytest.mark.parametrize("place", ["/proc/gateway.db", "/proc/version/gateway.db", "/nowhere/at/all/gateway.db"])
