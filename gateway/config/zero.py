@@ -36,7 +36,8 @@ def tree_from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], l
         for model in offered:
             entry = models.setdefault(model.canonical, {"targets": []})
             entry["targets"].append({"provider": name, "model": model.id})
-        notes.append(f"{name}: {len(offered)} models, with the key in {variable}")
+        count = "1 model" if len(offered) == 1 else f"{len(offered)} models"
+        notes.append(f"{name}: {count}, with the key in {variable}")
     notes.append(f"{LOCAL_TYPE}: {LOCAL_MODEL}, also called '{LOCAL_ALIAS}'")
     if missing:
         notes.append(f"not set: {', '.join(missing)}")

@@ -29,6 +29,7 @@ from gateway.storage.virtual_key import VirtualKey
 
 ENDPOINTS: Final = (CHAT, COMPLETIONS, EMBEDDINGS)
 PREFIXES: Final = ("/v1", "", "/openai/v1")
+"""Every endpoint of the API answers under each of these; some clients append their own to the base URL."""
 
 # All that is read of a request's headers; the others end here.
 _READ: Final = CREDENTIAL_HEADERS | {b"x-request-id", b"x-stainless-retry-count", b"x-gateway-timeout", HOP_HEADER}

@@ -7,6 +7,7 @@ from typing import Final
 from fastapi import FastAPI, Request, Response
 
 from gateway.__about__ import DISTRIBUTION, __version__
+from gateway.data_plane.plane import PREFIXES
 from gateway.http import admin_keys
 from gateway.http.access import Callers, Scope
 from gateway.http.errors import add_error_handlers
@@ -14,7 +15,6 @@ from gateway.http.health import health_router
 from gateway.http.metrics import metrics_router
 from gateway.http.models import models_router
 from gateway.http.openapi import with_generation_paths
-from gateway.http.paths import PREFIXES
 from gateway.http.request_ids import RequestIds
 from gateway.services import Services
 

@@ -15,9 +15,9 @@ from fastapi import APIRouter, Request, Response
 from adapters.spec import Support
 from adapters.target import Target
 from gateway.catalog import Catalog, Model
+from gateway.data_plane.plane import PREFIXES
 from gateway.errors import ModelNotFoundError
 from gateway.http.access import Caller, Callers
-from gateway.http.paths import PREFIXES
 from gateway.services import Services
 
 # Unknown and merely ignored parameters are no promise a client could build on.

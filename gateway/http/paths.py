@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-PREFIXES: Final = ("/v1", "", "/openai/v1")
-"""Every endpoint of the API answers under each of these; some clients append their own to the base URL."""
+from gateway.data_plane.plane import ENDPOINTS, PREFIXES
 
-GENERATION: Final = ("/chat/completions", "/completions", "/embeddings")
+GENERATION: Final = tuple(endpoint.path for endpoint in ENDPOINTS)
 """POST only, and answered by the data plane before a request gets to FastAPI."""
 
 GENERATION_PATHS: Final = frozenset(prefix + path for prefix in PREFIXES for path in GENERATION)
