@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ def policy(name: str) -> Callable[[Policy], Policy]:
     return register
 
 
+@functools.cache
 def load_policies() -> None:
     """Register the built-in policies and those other distributions offer under ``switchgear.policies``."""
     for name in _BUILT_IN:
@@ -58,8 +60,7 @@ def load_policies() -> None:
 
 def get_policy(name: str) -> Policy:
     """The policy called *name*; `PolicyError` naming those there are when there is none."""
-    if not _registry:
-        load_policies()
+    load_policies()
     try:
         return _registry[name]
     except KeyError:
