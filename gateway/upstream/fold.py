@@ -1,7 +1,8 @@
 """Turns plain requests to the local engine into streamed ones, and the stream back into one answer.
 
-The engine (xllamacpp 2026.10, measured on 2026-11-30) notices that a client has left only when it writes to it. A
-plain answer is written once, at its end: abandoned, it would occupy its slot until then, for minutes at worst.
+The engine (xllamacpp 2026.10, measured on 2026-11-30) notices that a client has left when it writes to it, or after a
+second in which nothing happened in any of its slots. A plain answer is written once, at its end: abandoned beside
+others, it would occupy its slot until then, for minutes at worst.
 """
 
 from __future__ import annotations
