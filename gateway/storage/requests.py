@@ -145,7 +145,9 @@ class RequestLog:
         else:
             self._statement = self._statement or _postgres_insert(self._database)
             async with self._database.begin() as connection:
-                await connection.exec_driver_sql(self._statement, batch.parameters())
+                values, width = batch.parameters(), len(COLUMNS)
+                rows = [tuple(values[at : at + width]) for at in range(0, len(values), width)]
+                await connection.exec_driver_sql(self._statement, rows)
         self.written += len(batch.rows)
 
     def _drop(self, error: Exception) -> None:
