@@ -7,8 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from adapters.failures import ErrorFields, read_error
-from adapters.stream import read_usage, sum_of_choices
-from adapters.types import Operation, Usage
+from adapters.stream import sum_of_choices
+from adapters.types import Operation
 
 _NOT_OF_THE_WHOLE: Final = ("choices", "object")
 _NOTHING: Final = msgspec.Raw(b"null")
@@ -44,7 +44,7 @@ def read_answer(body: bytes) -> Answer:
 
 def has_error(answer: Answer) -> bool:
     """True when a 200 holds an error object instead of an answer (U25)."""
-    return bytes(answer.error) not in _NO_ERROR
+    return answer.error is not _NOTHING and bytes(answer.error) not in _NO_ERROR
 
 
 def is_complete(answer: Answer, operation: Operation) -> bool:
@@ -52,11 +52,6 @@ def is_complete(answer: Answer, operation: Operation) -> bool:
     if operation is Operation.EMBEDDINGS:
         return bytes(answer.data)[:1] == b"["
     return bool(answer.choices)
-
-
-def usage_of(answer: Answer) -> Usage | None:
-    """The figures of an answer, or None when it has none that make sense."""
-    return read_usage(answer.usage)
 
 
 def text_bytes(answer: Answer) -> int:

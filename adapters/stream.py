@@ -20,7 +20,7 @@ _NO_ERROR: Final = _EMPTY | {b"{}", b"false"}
 _MOST_TOKENS: Final = 1_000_000_000
 
 
-class UsageFields(msgspec.Struct, gc=False):
+class _UsageFields(msgspec.Struct, gc=False):
     """The ``usage`` object as providers send it; numbers may be absent, null or nonsense."""
 
     prompt_tokens: int | None = None
@@ -28,41 +28,34 @@ class UsageFields(msgspec.Struct, gc=False):
     prompt_tokens_details: dict[str, Any] | None = None
     completion_tokens_details: dict[str, Any] | None = None
 
-    def to_usage(self) -> Usage | None:
-        """The figures, or None when a count is missing or absurd (U33: such a value is worth nothing)."""
-        prompt, completion = self.prompt_tokens, self.completion_tokens
-        if prompt is None or not 0 <= prompt <= _MOST_TOKENS:
-            return None
-        completion = completion or 0  # embeddings have none
-        if not 0 <= completion <= _MOST_TOKENS:
-            return None
-        if self.prompt_tokens_details is None and self.completion_tokens_details is None:
-            return Usage(prompt, completion)
-        return Usage(
-            prompt,
-            completion,
-            cached_tokens=min(prompt, _count(self.prompt_tokens_details, "cached_tokens")),
-            reasoning_tokens=min(completion, _count(self.completion_tokens_details, "reasoning_tokens")),
-        )
-
 
 def _count(details: dict[str, Any] | None, name: str) -> int:
     value = details.get(name) if details else None
     return value if isinstance(value, int) and value > 0 else 0
 
 
-_decode_usage = msgspec.json.Decoder(UsageFields | None).decode
+_decode_usage = msgspec.json.Decoder(_UsageFields | None).decode
 
 
 def read_usage(usage: msgspec.Raw) -> Usage | None:
-    """The figures in a ``usage`` member; None when there are none, or when they make no sense."""
-    if usage == _NOTHING:
-        return None
+    """The figures in a ``usage`` member; None when one is missing or absurd (U33: such a value is worth nothing)."""
     try:
         fields = _decode_usage(usage)
     except msgspec.DecodeError:
         return None  # an answer is no worse for a count nobody can read
-    return fields.to_usage() if fields is not None else None
+    if fields is None:
+        return None
+    prompt, completion = fields.prompt_tokens, fields.completion_tokens or 0  # embeddings have no completion
+    if prompt is None or not (0 <= prompt <= _MOST_TOKENS and 0 <= completion <= _MOST_TOKENS):
+        return None
+    if fields.prompt_tokens_details is None and fields.completion_tokens_details is None:
+        return Usage(prompt, completion)
+    return Usage(
+        prompt,
+        completion,
+        cached_tokens=min(prompt, _count(fields.prompt_tokens_details, "cached_tokens")),
+        reasoning_tokens=min(completion, _count(fields.completion_tokens_details, "reasoning_tokens")),
+    )
 
 
 class Delta(msgspec.Struct, gc=False):

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from types import TracebackType
 
+import msgspec
+
 from gateway.errors import DrainingError, PermissionDeniedError
 from gateway.pipeline.call import Call
 from gateway.services import Services
 
 
-class Admission:
+class Admission(msgspec.Struct, eq=False):
     """The leases of one request: a context that returns them on every way out.
 
     Rate limits and concurrency leases take their place here; today it refuses what the key may not use and what
     comes while the gateway is stopping, and it knows which requests are under way.
     """
 
-    __slots__ = ("_call", "_services")
-
-    def __init__(self, call: Call, services: Services) -> None:
-        self._call = call
-        self._services = services
+    call: Call
+    services: Services
 
     def __enter__(self) -> None:
-        call, services = self._call, self._services
+        call, services = self.call, self.services
         if services.draining:
             raise DrainingError("The gateway is shutting down; send the request again.", headers={"retry-after": "1"})
         model = call.model
@@ -34,4 +33,4 @@ class Admission:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._services.in_flight.discard(self._call)
+        self.services.in_flight.discard(self.call)

@@ -14,6 +14,7 @@ from adapters.adapter import refuse_operation
 from adapters.embeddings import with_encoding
 from adapters.errors import ProviderError
 from adapters.pricing import estimated_tokens
+from adapters.stream import read_usage
 from adapters.types import FailureKind, Usage
 from gateway.pipeline.backend import Backend
 from gateway.pipeline.call import Attempt, Call, stopping
@@ -146,7 +147,7 @@ async def _whole(
         raise ProviderError(FailureKind.EMPTY, f"{provider} answered without an answer in it.")
     if call.encoding:
         body = _encoded(call, body, answer, provider)
-    usage = answers.usage_of(answer)
+    usage = read_usage(answer.usage)
     if usage is None:
         attempt.text_bytes = answers.text_bytes(answer)
     attempt.first_content = now()

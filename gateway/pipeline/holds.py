@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Protocol
 
+import msgspec
+
 from adapters.pricing import cost_nusd
 from adapters.target import Target
 from adapters.types import Usage
@@ -22,17 +24,14 @@ class HoldResolvedTwiceError(Exception):
     """A hold was resolved a second time: a bug, for the money would be booked twice."""
 
 
-class Hold:
+class Hold(msgspec.Struct, eq=False):
     """Money set aside for one attempt at one target. `settle`, `estimate` or `void` it, once."""
 
-    __slots__ = ("_ledger", "cost_nusd", "resolution", "target", "usage")
-
-    def __init__(self, ledger: Ledger, target: Target) -> None:
-        self._ledger = ledger
-        self.target = target
-        self.resolution: Resolution | None = None
-        self.usage: Usage | None = None
-        self.cost_nusd: int | None = None
+    ledger: Ledger
+    target: Target
+    resolution: Resolution | None = None
+    usage: Usage | None = None
+    cost_nusd: int | None = None
 
     def settle(self, usage: Usage) -> None:
         """Book what the provider says was used."""
@@ -53,7 +52,7 @@ class Hold:
         if usage is not None:
             self.usage = usage
             self.cost_nusd = cost_nusd(self.target.price, usage)
-        self._ledger.resolved(self)
+        self.ledger.resolved(self)
 
 
 class Ledger(Protocol):
@@ -83,5 +82,4 @@ class CountingLedger:
 
     def resolved(self, hold: Hold) -> None:
         self.open_holds -= 1
-        if hold.resolution is not None:
-            self.resolutions[hold.resolution] += 1
+        self.resolutions[hold.resolution or Resolution.VOID] += 1

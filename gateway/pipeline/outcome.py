@@ -103,7 +103,7 @@ def judge(attempts: Sequence[Attempt]) -> Verdict:
     attempt, failure = told[0]
     error = to_error(failure)
     if error.status >= 500 and len(failed) > 1:
-        error.message = f"{error.message} Attempts: {_list(failed)}."
+        error.message = f"{error.message.rstrip('.')}. Attempts: {_list(failed)}."
     retry_after = _retry_after([failure for _, failure in told]) if error.status in (429, 503) else None
     # The SDKs retry all of these by themselves; when we have already done so it would only multiply the load.
     should_retry = False if error.status == 502 and len(failed) > 1 else None

@@ -11,6 +11,11 @@ JSON = b"content-type: application/json\r\n"
 SSE = b"content-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n"
 
 
+# ``gw`` is what the gateway took, ``upstream`` the time to the upstream's first byte; milliseconds.
+_TIMING = b"server-timing: gw;dur=%.1f, queue;dur=0.0, upstream;dur=%.1f\r\n"
+_ANSWER = b"%bx-request-id: %b\r\nrequest-id: %b\r\n%bx-gateway-attempts: %d\r\n" + _TIMING
+
+
 def static_headers(model: str, provider: str, target: str) -> bytes:
     """The part that is the same for every answer of a target; rendered once."""
     return render_headers(
@@ -31,13 +36,14 @@ def answer_headers(call: Call, attempt: Attempt, static: bytes, kind: bytes, now
     if len(call.attempts) > 1:
         # Neither what failed before nor the waiting in between is the gateway's own time.
         total -= call.waited_seconds + sum(earlier.ended - earlier.started for earlier in call.attempts[:-1])
-    block = b"%bx-request-id: %b\r\nrequest-id: %b\r\n%bx-gateway-attempts: %d\r\nserver-timing: %b\r\n" % (
+    block = _ANSWER % (
         kind,
         request_id,
         request_id,
         static,
         len(call.attempts),
-        server_timing(total, upstream),
+        max(0.0, total - upstream) * 1000,
+        upstream * 1000,
     )
     if attempt.adjustments:
         block += b"x-gateway-adjusted: %b\r\n" % ", ".join(map(str, attempt.adjustments)).encode()
@@ -57,13 +63,7 @@ def early_headers(call: Call, model: str, now: float) -> bytes:
         ("x-gateway-model", model),
         ("x-gateway-cache", "off"),
     ]
-    return SSE + render_headers(pairs) + b"server-timing: %b\r\n" % server_timing(now - call.started, 0.0)
-
-
-def server_timing(total_seconds: float, upstream_seconds: float) -> bytes:
-    """``gw`` is what the gateway took, ``upstream`` the time to the upstream's first byte; milliseconds."""
-    own = max(0.0, total_seconds - upstream_seconds)
-    return b"gw;dur=%.1f, queue;dur=0.0, upstream;dur=%.1f" % (own * 1000, upstream_seconds * 1000)
+    return SSE + render_headers(pairs) + _TIMING % ((now - call.started) * 1000, 0.0)
 
 
 def send_error(call: Call, error: GatewayError, verdict: Verdict | None = None) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from adapters import answers
 from adapters.answers import UnreadableError, fold, unfold
 from adapters.failures import ErrorFields
+from adapters.stream import read_usage
 from adapters.types import Operation, Usage
 
 TEXT = st.text(max_size=20)
@@ -141,7 +142,7 @@ def test_no_json_makes_reading_fail_otherwise(whole: Any) -> None:
         answer = answers.read_answer(encode(whole))
     except msgspec.DecodeError:
         return
-    answers.usage_of(answer)
+    read_usage(answer.usage)
     assert answers.text_bytes(answer) >= 0
     assert answers.is_complete(answer, Operation.CHAT) in (True, False)
     if answers.has_error(answer):
@@ -179,7 +180,7 @@ def test_an_answer_holds_what_was_asked_for_or_not(body: Any, operation: Operati
 
 def test_usage_of_embeddings_has_no_completion() -> None:
     answer = answers.read_answer(b'{"data":[],"usage":{"prompt_tokens":7,"total_tokens":7}}')
-    assert answers.usage_of(answer) == Usage(7, 0)
+    assert read_usage(answer.usage) == Usage(7, 0)
 
 
 def test_the_model_is_replaced_and_all_else_kept() -> None:
