@@ -35,7 +35,18 @@ class _NoEvent:
         pass
 
 
-_NO_EVENT = _NoEvent()
+class _RenderedHeaders:
+    """The headers uvicorn adds to every answer, which it changes once a second, and their bytes."""
+
+    defaults: object = None
+    block: bytes = b""
+
+    def render(self, defaults: Sequence[tuple[bytes, bytes]]) -> None:
+        self.defaults = defaults
+        self.block = b"".join([b"%b: %b\r\n" % pair for pair in defaults])
+
+
+_rendered = _RenderedHeaders()
 
 
 class UvicornExchange:
@@ -57,7 +68,6 @@ class UvicornExchange:
         "headers",
         "http_1_0",
         "keep_alive",
-        "message_event",
         "method",
         "on_flow",
         "path",
@@ -69,6 +79,8 @@ class UvicornExchange:
         "started",
         "task",
     )
+
+    message_event = _NoEvent()
 
     def __init__(
         self,
@@ -101,7 +113,6 @@ class UvicornExchange:
         """Set instead of running the handler."""
         self.disconnected = False
         self.response_complete = False
-        self.message_event = _NO_EVENT
         self.task: asyncio.Task[None] | None = None
         self._chunked = False
 
@@ -114,11 +125,14 @@ class UvicornExchange:
         protocol = self._protocol
         if protocol.plane.draining:
             self.keep_alive = False
+        defaults = protocol.server_state.default_headers
+        if defaults is not _rendered.defaults:
+            _rendered.render(defaults)
         self._transport.write(
             b"%b%b%bcontent-length: %d\r\n%b\r\n%b"
             % (
                 STATUS_LINE[status],
-                protocol.default_headers(),
+                _rendered.block,
                 headers,
                 len(body),
                 b"" if self.keep_alive else _CLOSE,
@@ -140,9 +154,10 @@ class UvicornExchange:
             framing = (
                 b"transfer-encoding: chunked\r\n" if self.keep_alive else b"transfer-encoding: chunked\r\n" + _CLOSE
             )
-        self._transport.write(
-            b"%b%b%b%b\r\n" % (STATUS_LINE[status], self._protocol.default_headers(), headers, framing)
-        )
+        defaults = self._protocol.server_state.default_headers
+        if defaults is not _rendered.defaults:
+            _rendered.render(defaults)
+        self._transport.write(b"%b%b%b%b\r\n" % (STATUS_LINE[status], _rendered.block, headers, framing))
 
     def write(self, data: bytes) -> None:
         if self.disconnected or self.response_complete:
@@ -209,9 +224,10 @@ class UvicornExchange:
 
     def _finish(self) -> None:
         self.response_complete = True
+        protocol = self._protocol
         if not self.keep_alive:
-            self._protocol.close()
-        self._protocol.on_response_complete()
+            protocol.close()
+        protocol.on_response_complete()
 
     def _refuse(self, error: GatewayError) -> None:
         request_id = request_id_of(self.headers)

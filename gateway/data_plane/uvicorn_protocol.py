@@ -146,14 +146,6 @@ class DataPlaneProtocol(HttpToolsProtocol):
         if isinstance(self._active, UvicornExchange):
             self._active.flow(False)
 
-    def default_headers(self) -> bytes:
-        """The headers uvicorn adds to every answer, rendered once a second."""
-        source = self.server_state.default_headers
-        if source is not _rendered.source:
-            _rendered.source = source
-            _rendered.block = b"".join([b"%b: %b\r\n" % pair for pair in source])
-        return _rendered.block
-
     # Reading
 
     def data_received(self, data: bytes) -> None:
@@ -259,7 +251,8 @@ class DataPlaneProtocol(HttpToolsProtocol):
             if self.transport.get_write_buffer_size():
                 self._watch_output()
             return
-        self.flow.resume_reading()
+        if self.flow.read_paused:
+            self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
         self._watch_input()
@@ -317,10 +310,8 @@ class DataPlaneProtocol(HttpToolsProtocol):
         self.cycle = exchange  # type: ignore[assignment]
         if previous is None or previous.response_complete:
             self._active = exchange
-            if exchange.refusal is not None:
-                exchange.begin()
-            return
-        self.pipeline.appendleft((exchange, None))  # type: ignore[arg-type]
+        else:
+            self.pipeline.appendleft((exchange, None))  # type: ignore[arg-type]
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self._active = cycle
@@ -345,6 +336,8 @@ class DataPlaneProtocol(HttpToolsProtocol):
         exchange = UvicornExchange(self, None, "", "", self._head, self.loop.time())
         exchange.refusal = error
         self._enqueue(exchange)
+        if self._active is exchange:
+            exchange.begin()
 
     def _withdraw_cold(self) -> bool:
         """Take back a request whose body broke off from uvicorn; False if it has begun to answer."""
@@ -439,13 +432,3 @@ def _new_parser(protocol: DataPlaneProtocol) -> httptools.HttpRequestParser:
     # What follows a request to close is then read as a message, and dropped, instead of being an error.
     parser.set_dangerous_leniencies(lenient_data_after_close=True)
     return parser
-
-
-class _Rendered:
-    """The default headers last seen, and their bytes."""
-
-    source: object = None
-    block: bytes = b""
-
-
-_rendered = _Rendered()

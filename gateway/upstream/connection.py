@@ -156,7 +156,12 @@ class Connection(asyncio.Protocol):
             response.end(body)
             return
         if body:
-            response.take(body)
+            response.began = True
+            feed = response.feed
+            if feed is not None:
+                feed(body)
+            else:
+                response.take(body)
         if failure is not None:
             self._fail(failure)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from adapters.errors import ProviderError
@@ -33,6 +33,7 @@ class Http1Response:
         "_waiter",
         "began",
         "connection",
+        "feed",
         "headers",
         "status",
     )
@@ -43,6 +44,8 @@ class Http1Response:
         self.headers = headers
         self.began = False
         """Something of the body has come."""
+        self.feed: Callable[[bytes], None] | None = None
+        """Takes the body's pieces in place of `take`, once a sink wants them as they come."""
         self._parts: list[bytes] = []
         self._size = 0
         self._limit: int | None = None
@@ -87,6 +90,8 @@ class Http1Response:
             sink.feed(data)
         if self._sink is None:
             return  # closed by the sink
+        if self._inflater is None:
+            self.feed = sink.feed
         if self._done:
             sink.finish(self._error)
         elif not self._paused and self.connection is not None:
@@ -103,7 +108,7 @@ class Http1Response:
             self.connection.resume_reading()
 
     def close(self) -> None:
-        self._sink = None
+        self._sink = self.feed = None
         connection, self.connection = self.connection, None
         if connection is not None:
             connection.abort()
@@ -121,7 +126,7 @@ class Http1Response:
         return coding != "chunked" and "content-length" not in self.headers
 
     def take(self, data: bytes) -> None:
-        self.began = True
+        """Take the next piece of the body."""
         if self._inflater is not None:
             try:
                 data = self._inflater.feed(data)
