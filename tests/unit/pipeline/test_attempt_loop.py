@@ -268,7 +268,7 @@ async def test_the_first_failure_speaks_for_all() -> None:
 async def test_the_attempts_are_listed_when_several_failed() -> None:
     got, _, _, _ = await both([refusal(500, "boom")], [refusal(500, "boom")], retries={"attempts": 1})
     assert got.status == 502
-    assert got.error["message"] == "boom Attempts: p1/up1 server_error, p2/up2 server_error."
+    assert got.error["message"] == "boom. Attempts: p1/up1 server_error, p2/up2 server_error."
     assert got.headers["x-should-retry"] == "false"
     assert got.headers["x-gateway-attempts"] == "2"
 
