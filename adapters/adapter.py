@@ -68,7 +68,7 @@ class Adapter:
             del out["tools"], out["tool_choice"]  # no call may be made: it is the same request without them
         adjustments: list[Adjustment] | None = None
         patches = self._patches
-        for param in [name for name in out if name in patches]:
+        for param in sorted([name for name in out if name in patches]):
             if adjustments is None:
                 adjustments = []
             patches[param](out, adjustments)
