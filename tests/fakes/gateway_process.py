@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
+
 from tests.fakes.raw_client import RawClient, post
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,3 +105,16 @@ async def gateway_process(folder: Path, config: dict[str, Any], *arguments: str)
         if process.returncode is None:
             process.kill()
         await gateway.ended()
+
+
+async def until_ready(client: httpx2.AsyncClient, process: asyncio.subprocess.Process) -> None:
+    """Return when the gateway that *process* runs is ready; *client* is one of it."""
+    async with asyncio.timeout(60):
+        while True:
+            assert process.returncode is None, "the gateway did not start"
+            try:
+                if (await client.get("/health/ready")).status_code == 200:
+                    return
+            except httpx2.TransportError:
+                pass
+            await asyncio.sleep(0.1)

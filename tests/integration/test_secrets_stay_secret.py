@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx2
 
+from tests.fakes.gateway_process import until_ready
 from tests.fakes.scripted_server import RecordedRequest, Script, ScriptedServer, answer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,7 +72,7 @@ telemetry: {{log_level: debug, log_format: json}}
         )
         try:
             async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
-                await _until_ready(client, process)
+                await until_ready(client, process)
                 yield client
         finally:
             if process.returncode is None:
@@ -116,15 +117,3 @@ async def test_no_planted_secret_is_written_anywhere(tmp_path: Path) -> None:
         assert secret not in logged
         assert secret not in metrics.text
         assert secret.encode() not in stored
-
-
-async def _until_ready(client: httpx2.AsyncClient, process: asyncio.subprocess.Process) -> None:
-    async with asyncio.timeout(60):
-        while True:
-            assert process.returncode is None, "the gateway did not start"
-            try:
-                if (await client.get("/health/ready")).status_code == 200:
-                    return
-            except httpx2.TransportError:
-                pass
-            await asyncio.sleep(0.1)

@@ -17,6 +17,7 @@ import pytest
 
 from gateway.catalog import Catalog
 from gateway.settings import load_settings
+from tests.fakes.gateway_process import until_ready
 from tests.fakes.openai_answers import whole
 from tests.fakes.scripted_server import ScriptedServer
 
@@ -108,7 +109,7 @@ async def test_the_command_starts_a_gateway_that_answers_and_knows_the_cost(hook
         )
         try:
             async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{hook.port}", trust_env=False) as client:
-                await _until_ready(client, process)
+                await until_ready(client, process)
                 reply = await client.post(
                     "/v1/chat/completions",
                     json={"model": "c1-chat", "messages": [{"role": "user", "content": "hi"}]},
@@ -126,15 +127,3 @@ async def test_the_command_starts_a_gateway_that_answers_and_knows_the_cost(hook
             await asyncio.wait_for(process.wait(), 20)
             log.close()
         assert "sk-up-1" not in (tmp_path / "log").read_text()
-
-
-async def _until_ready(client: httpx2.AsyncClient, process: asyncio.subprocess.Process) -> None:
-    async with asyncio.timeout(60):
-        while True:
-            assert process.returncode is None, "the gateway did not start"
-            try:
-                if (await client.get("/health/ready")).status_code == 200:
-                    return
-            except httpx2.TransportError:
-                pass
-            await asyncio.sleep(0.1)
