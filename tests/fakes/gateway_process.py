@@ -108,7 +108,7 @@ async def gateway_process(folder: Path, config: dict[str, Any], *arguments: str)
 
 
 async def until_ready(client: httpx2.AsyncClient, process: asyncio.subprocess.Process) -> None:
-    """Return when the gateway that *process* runs is ready; *client* is one of it."""
+    """Return when the gateway that *process* runs is ready; *client* is one of its clients."""
     async with asyncio.timeout(60):
         while True:
             assert process.returncode is None, "the gateway did not start"
