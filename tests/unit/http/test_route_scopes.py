@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import httpx2
+import pytest
 from fastapi.routing import RouteContext, iter_route_contexts
 
 from gateway.http.access import Scope
@@ -45,6 +46,26 @@ async def test_scopes_hold(services: Services, client: httpx2.AsyncClient) -> No
                 Scope.ADMIN: {"nobody", "wrong", "key"},
             }[scope]
             assert refused == expected, f"{method} {path}: {statuses}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//admin/keys",
+        "/admin//keys",
+        "/ADMIN/keys",
+        "/admin/keys/",
+        "/v1/../admin/keys",
+        "/admin%2Fkeys",
+        "/admin/keys;x",
+    ],
+)
+async def test_no_other_spelling_of_a_path_gets_around_its_scope(client: httpx2.AsyncClient, path: str) -> None:
+    """`client` holds a key of the data plane, which opens nothing here."""
+    url = httpx2.URL("http://gateway.test", raw_path=path.encode())
+    for method in ("GET", "POST"):
+        answer = await client.request(method, url, headers={"x-http-method-override": "DELETE"}, json={"name": "mine"})
+        assert answer.status_code in (401, 404, 405), f"{method} {path}"
 
 
 async def test_without_metrics_there_is_no_metrics_route(services: Services) -> None:
