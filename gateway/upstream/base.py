@@ -28,6 +28,10 @@ class Origin:
     keep_alive: bool = True
     """False: a fresh connection for each request, for servers that drop kept-alive ones."""
 
+    def __hash__(self) -> int:
+        # Asked for at every request: the few that differ in nothing but the rest may as well collide.
+        return hash((self.host, self.port, self.name))
+
     @property
     def scheme(self) -> str:
         return "https" if self.ssl_context is not None else "http"

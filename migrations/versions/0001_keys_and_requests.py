@@ -70,6 +70,3 @@ def upgrade() -> None:
         sa.Column("attempts", _json, nullable=False),
         sa.Column("tags", _json),
     )
-    op.create_index("ix_requests_started_at_ms", "requests", ["started_at_ms"])
-    op.create_index("ix_requests_key_id_started_at_ms", "requests", ["key_id", "started_at_ms"])
-    op.create_index("ix_requests_request_id", "requests", ["request_id"])
