@@ -19,10 +19,9 @@ _decode_one_level = msgspec.json.Decoder(dict[str, _Raw]).decode
 _decode_items = msgspec.json.Decoder(list[_Raw]).decode
 _decode_whole = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
-_format = msgspec.json.format
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
-_SMALL_BYTES = 2048
+_SHORTEST_MEMBER = 5
 _SAFE_DIGITS = 4
 """A number this short is a finite double, or an integer of 64 bits, whatever it says."""
 _LARGE_NUMBER = re.compile(rb"-?[0-9]{19,}|.*[eE].*", re.DOTALL)
@@ -57,21 +56,15 @@ def decode_members(raw: bytes | bytearray) -> Body:
         _check_escapes(raw)
     # The decoder keeps the last of two members of one name. What it kept, written densely, is shorter than what came
     # by the white space and by what was lost; no lost member can be shorter than its name and five characters.
-    dense = _encode(body)
-    slack = len(raw) - len(dense)
-    if slack and slack >= min(map(len, body), default=0) + 5 and not _is_python_style(raw, dense):
+    slack = len(raw) - sum(map(len, body.values())) - sum(map(len, body)) - 4 * len(body) - 1
+    if slack >= _SHORTEST_MEMBER and slack >= min(map(len, body), default=0) + 5:
         _check_unique(raw, body)
-    if _too_many_openings(raw, MAX_DEPTH) and _is_deeper(body.values(), MAX_DEPTH):
+    if len(raw) > MAX_DEPTH and _too_many_openings(raw, MAX_DEPTH) and _is_deeper(body.values(), MAX_DEPTH):
         raise _too_deep()
     for name, value in body.items():
         if len(value) > _SAFE_DIGITS and memoryview(value)[0] in _NUMBER_STARTS:
             _check_number(name, value)
     return body
-
-
-def _is_python_style(raw: bytes | bytearray, dense: bytes) -> bool:
-    """Whether *raw* is *dense* with a space behind each comma and colon; large bodies are not looked at."""
-    return len(raw) <= _SMALL_BYTES and _format(dense, indent=0) == raw
 
 
 def _too_deep() -> InvalidJsonError:
