@@ -4,25 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 _LOOK_AGAIN_SECONDS = 0.1
 _ANSWER_SECONDS = 5.0
 
 
-async def wait_until_ready(url: str, timeout_seconds: float = 60.0) -> str:
-    """Return an empty string as soon as the gateway at *url* is ready, or why it is not when the time is up."""
+class Health(NamedTuple):
+    """What ``/health/ready`` says: whether requests are answered, and what is amiss, by the name of the check."""
+
+    ready: bool
+    problems: dict[str, str]
+
+    @property
+    def summary(self) -> str:
+        return "; ".join(f"{name}: {reason}" for name, reason in self.problems.items())
+
+    @property
+    def settled(self) -> bool:
+        """Whether looking again soon would show nothing better."""
+        return self.ready and not any("starting" in reason for reason in self.problems.values())
+
+
+async def wait_until_ready(url: str, timeout_seconds: float = 60.0) -> Health:
+    """How the gateway at *url* is as soon as it is ready and nothing is starting any more, or when the time is up."""
     loop = asyncio.get_running_loop()
     until = loop.time() + timeout_seconds
-    while reason := await why_not_ready(url):
+    while not (health := await ask_health(url)).settled:
         if loop.time() >= until:
-            return reason
+            break
         await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-    return ""
+    return health
 
 
-async def why_not_ready(url: str) -> str:
-    """The failed checks of ``/health/ready``, in one line; empty when there are none."""
+async def ask_health(url: str) -> Health:
+    """One look at ``/health/ready``; a gateway that does not answer is not ready."""
     parts = urlsplit(url)
     writer = None
     try:
@@ -31,14 +48,13 @@ async def why_not_ready(url: str) -> str:
             writer.write(b"GET /health/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     except (OSError, TimeoutError) as error:
-        return f"it does not answer ({error or 'no answer in time'})"
+        return Health(False, {"gateway": f"it does not answer ({error or 'no answer in time'})"})
     finally:
         if writer is not None:
             writer.close()
-    if head[9:12] == b"200":
-        return ""
+    ready = head[9:12] == b"200"
     try:
         checks = json.loads(body)["checks"]
-        return "; ".join(f"{name}: {check['reason']}" for name, check in checks.items() if check.get("reason"))
+        return Health(ready, {name: check["reason"] for name, check in checks.items() if check.get("reason")})
     except (ValueError, LookupError, TypeError, AttributeError):
-        return f"status {head[9:12].decode('latin-1')}"
+        return Health(ready, {} if ready else {"gateway": f"status {head[9:12].decode('latin-1')}"})

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from gateway.cli.check import ConfigFile
 from gateway.cli.console import ExitCode, fail, note, out
-from gateway.cli.readiness import wait_until_ready
+from gateway.cli.readiness import Health, wait_until_ready
 from gateway.listening import ListenError, bind, url_of
 from gateway.settings import Settings, load_settings
 
@@ -74,8 +74,7 @@ def _run(settings: Settings, sock: socket.socket, key: str | None, patience: flo
     url = url_of(sock)
 
     async def when_listening() -> None:
-        reason = await wait_until_ready(url, patience)
-        print_ready(settings, url, key, reason)
+        print_ready(settings, url, key, await wait_until_ready(url, patience))
 
     if settings.server.workers > 1:
         from gateway.workers import supervise
@@ -131,18 +130,21 @@ async def _first_key(database: Database) -> str:
     return await ensure_first_key(await open_key_store(database), database.url.beside(".key"))
 
 
-def print_ready(settings: Settings, url: str, key: str | None, reason: str = "") -> None:
-    """The lines that end a start: where it listens, a call to paste, how to stop; *reason* is why it is not ready."""
+def print_ready(settings: Settings, url: str, key: str | None, health: Health) -> None:
+    """The lines that end a start: what is amiss, where it listens, a call to paste, how to stop."""
     console = out()
     console.print()
-    if reason:
-        console.print(Text.assemble(("Not ready: ", "bold yellow"), reason))
+    if not health.ready:
+        console.print(Text.assemble(("Not ready: ", "bold yellow"), health.summary))
+    elif health.problems:
+        console.print(Text.assemble(("Ready, but for ", "bold yellow"), health.summary))
     else:
         console.print(Text("Ready.", style="bold green"))
     console.print(Text(f"OpenAI base URL: {url}/v1"))
     if settings.models:
         console.print()
-        console.print(Text(curl_line(url, _example_model(settings), key, open_mode=settings.auth.mode == "open")))
+        model = _example_model(settings, health)
+        console.print(Text(curl_line(url, model, key, open_mode=settings.auth.mode == "open")))
     if key is None and settings.auth.mode == "keys":
         console.print()
         console.print(Text("KEY is one made by: gateway keys create"))
@@ -158,7 +160,9 @@ def curl_line(url: str, model: str, key: str | None, *, open_mode: bool = False)
     return f"curl -N {url}/v1/chat/completions{authorization} -H 'Content-Type: application/json' -d '{body}'"
 
 
-def _example_model(settings: Settings) -> str:
-    """The local model's short name where it has one, else the first model a client can name."""
-    aliases = [alias for alias in settings.aliases if "*" not in alias]
-    return next(iter(aliases), None) or next((name for name in settings.models if "*" not in name), "MODEL")
+def _example_model(settings: Settings, health: Health) -> str:
+    """The local model's short name where it has one, else the first model a client can name; one that answers."""
+    down = {name.removeprefix("engine ") for name in health.problems}
+    good = [name for name, model in settings.models.items() if any(t.provider not in down for t in model.targets)]
+    aliases = [alias for alias, model in settings.aliases.items() if "*" not in alias and model in good]
+    return next(iter(aliases + good), "MODEL")
