@@ -40,7 +40,7 @@ def current(config: ConfigFile = None, as_json: AsJson = False) -> None:
     async def work(database: Database) -> tuple[SchemaState, str]:
         return await schema_state(database), str(database.url)
 
-    state, name = with_database(config, work)
+    state, name = with_database(config, work, must_exist=True)
     if as_json:
         print_json({"database": name, "current": state.current, "head": state.head, "is_current": state.is_current})
     else:

@@ -19,12 +19,21 @@ from gateway.storage.schema import prepare_schema
 _Result = TypeVar("_Result")
 
 
-def with_database(config: Path | None, work: Callable[[Database], Awaitable[_Result]]) -> _Result:
-    """What *work* returns on the connected database, whatever its schema; ends the command when something fails."""
+def with_database(
+    config: Path | None, work: Callable[[Database], Awaitable[_Result]], *, must_exist: bool = False
+) -> _Result:
+    """What *work* returns on the connected database, whatever its schema; ends the command when something fails.
+
+    A SQLite file that is not there is made, unless it *must_exist*.
+    """
     url = load_settings(config, environ=os.environ).storage.database_url.get_secret_value()
 
     async def run() -> _Result:
-        async with _connected(url) as database:
+        database = Database(url)
+        path = database.url.sqlite_path
+        if must_exist and path is not None and not path.exists():
+            raise StorageError(f"there is no {database.url} yet. `gateway db upgrade` or `gateway serve` makes it.")
+        async with _connected(database):
             return await work(database)
 
     try:
@@ -46,10 +55,9 @@ def with_keys(config: Path | None, work: Callable[[KeyStore], Awaitable[_Result]
 
 
 @asynccontextmanager
-async def _connected(url: str) -> AsyncIterator[Database]:
-    database = Database(url)
+async def _connected(database: Database) -> AsyncIterator[None]:
     await database.connect()
     try:
-        yield database
+        yield
     finally:
         await database.aclose()

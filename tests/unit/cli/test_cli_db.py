@@ -14,12 +14,13 @@ from gateway.storage.tables import HEAD
 pytestmark = pytest.mark.usefixtures("home")
 
 
-def test_current_tells_an_old_schema_by_its_exit_code_and_upgrade_mends_it() -> None:
+def test_current_tells_an_old_schema_by_its_exit_code_and_upgrade_mends_it(home: Path) -> None:
     run = CliRunner().invoke
 
     before = run(app, ["current"])
     assert before.exit_code == 1
     assert "gateway db upgrade" in before.stderr
+    assert not (home / "gateway.db").exists()  # looking makes nothing
 
     upgraded = run(app, ["upgrade", "--json"])
     assert upgraded.exit_code == 0
