@@ -16,6 +16,7 @@ from gateway.engines import SHARED_VARIABLE, attached_engines, owned_engines
 from gateway.pipeline.authenticate import Authenticator
 from gateway.pipeline.backends import Backends
 from gateway.pipeline.holds import CountingLedger
+from gateway.pipeline.settle import Settlements
 from gateway.services import Services
 from gateway.settings import Settings
 from gateway.storage.database import Database
@@ -98,6 +99,8 @@ async def _build(settings: Settings, environ: Mapping[str, str], migrate: bool, 
     stack.push_async_callback(_cancel, asyncio.create_task(publish_regularly(metrics.publish), name="metrics"))
     backends = Backends(settings, catalog, upstream, engines)
     watch_parts(metrics, catalog, backends)
+    settlements = Settlements(metrics, requests)
+    stack.callback(settlements.flush)
     return Services(
         settings=settings,
         catalog=catalog,
@@ -108,6 +111,7 @@ async def _build(settings: Settings, environ: Mapping[str, str], migrate: bool, 
         metrics=metrics,
         backends=backends,
         ledger=CountingLedger(),
+        settlements=settlements,
         deadlines=deadlines,
     )
 

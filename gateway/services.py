@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gateway.pipeline.backends import Backends
     from gateway.pipeline.call import Call
     from gateway.pipeline.holds import Ledger
+    from gateway.pipeline.settle import Settlements
     from gateway.settings import Settings
     from gateway.storage.database import Database
     from gateway.storage.keys import KeyStore
@@ -38,6 +39,7 @@ class Services:
     metrics: Metrics
     backends: Backends
     ledger: Ledger
+    settlements: Settlements
     clock: Callable[[], float] = time.monotonic
     """Seconds; what every limit and duration of a request is measured by. Not the loop's own clock: uvloop's counts
     whole milliseconds, of which a request takes none."""

@@ -23,7 +23,6 @@ from gateway.pipeline.authenticate import CREDENTIAL_HEADERS
 from gateway.pipeline.call import Call
 from gateway.pipeline.reply import send_error
 from gateway.pipeline.serve import serve
-from gateway.pipeline.settle import settle
 from gateway.services import HOP_HEADER, Services
 from gateway.storage.virtual_key import VirtualKey
 
@@ -100,7 +99,7 @@ class DataPlane:
             else:
                 exchange.abort()
         finally:
-            settle(call, services, services.clock())
+            services.settlements.add(call, services.clock())
 
 
 def _read_headers(call: Call, headers: Sequence[tuple[bytes, bytes]], instance_id: bytes) -> None:

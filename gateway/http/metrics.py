@@ -15,6 +15,7 @@ def metrics_router(services: Services) -> APIRouter:
     @router.get("/metrics")
     async def metrics() -> Response:
         """Counters, histograms and gauges."""
+        services.settlements.flush()
         return Response(services.metrics.render(), headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
 
     return router

@@ -104,7 +104,9 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
             lease.give_back()
         if attempt.hold.resolution is None:
             _resolve(call, attempt, usage)
-        _count(call, attempt, services)
+        services.metrics.attempt_ended(target)
+        if attempt.failure is not None:
+            _log_failure(call, attempt, attempt.failure)
 
 
 async def _refusal_body(response: UpstreamResponse) -> bytes:
@@ -275,28 +277,14 @@ def _owes_nothing(attempt: Attempt, failure: ProviderError) -> bool:
     return refused or not failure.sent or failure.kind in _NOTHING_OWED
 
 
-def _count(call: Call, attempt: Attempt, services: Services) -> None:
-    failure, hold = attempt.failure, attempt.hold
-    if failure is not None:
-        level = logging.WARNING if failure.kind in _OPERATORS_BUSINESS else logging.DEBUG
-        _log.log(
-            level,
-            "%s: attempt at %s: %s: %s %s",
-            call.request_id,
-            attempt.target.name,
-            failure.kind.value,
-            failure.message,
-            failure.detail,
-        )
-    first = attempt.first_content
-    services.metrics.attempt_done(
-        attempt.target,
-        call.operation,
-        failure.kind if failure is not None else None,
-        attempt.ended - attempt.started,
-        first - attempt.started if first else None,
-        hold.usage,
-        hold.cost_nusd,
+def _log_failure(call: Call, attempt: Attempt, failure: ProviderError) -> None:
+    level = logging.WARNING if failure.kind in _OPERATORS_BUSINESS else logging.DEBUG
+    _log.log(
+        level,
+        "%s: attempt at %s: %s: %s %s",
+        call.request_id,
+        attempt.target.name,
+        failure.kind.value,
+        failure.message,
+        failure.detail,
     )
-    if attempt.adjustments:
-        services.metrics.adjusted(attempt.target, attempt.adjustments)

@@ -73,6 +73,7 @@ class Call(msgspec.Struct, eq=False):
     attempts: list[Attempt] = msgspec.field(default_factory=list)
     waited_seconds: float = 0.0
     """Spent between attempts, because an upstream was given time."""
+    ended: float = 0.0
     status: int = 0
     error_code: str = ""
     task: asyncio.Task[None] | None = None

@@ -115,11 +115,15 @@ class Metrics:
         numbers[-1] += overhead_seconds
 
     def attempt_started(self, target: Target) -> None:
-        """Count *target* as busy until `attempt_done`."""
+        """Count *target* as busy until `attempt_ended`."""
         in_flight = self._in_flight.get(target.provider)
         if in_flight is None:
             in_flight = self._in_flight[target.provider] = self._table.series(names.IN_FLIGHT, target.provider)
         in_flight[0] += 1
+
+    def attempt_ended(self, target: Target) -> None:
+        """The end of what `attempt_started` announced."""
+        self._in_flight[target.provider][0] -= 1
 
     def attempt_done(
         self,
@@ -133,9 +137,8 @@ class Metrics:
         *,
         outcome: Outcome | None = None,
     ) -> None:
-        """Count one attempt that `attempt_started` announced. *outcome* follows from *failure* unless it is given."""
+        """Count one attempt that is over. *outcome* follows from *failure* unless it is given."""
         series = self._attempts.get((target, operation, failure)) or self._attempt_series(target, operation, failure)
-        series.in_flight[0] -= 1
         numbers = series.duration
         numbers[bisect_left(_INFERENCE_BUCKETS, duration_seconds)] += 1
         numbers[-1] += duration_seconds
@@ -250,7 +253,6 @@ class _AttemptSeries:
         "cost",
         "duration",
         "first_chunk",
-        "in_flight",
         "input_tokens",
         "outcome",
         "output_tokens",
@@ -268,7 +270,6 @@ class _AttemptSeries:
         outcome = Outcome.OK if failure is None else names.OUTCOMES[failure]
         self.duration = table.series(names.INFERENCE_DURATION, *inference)
         self.first_chunk = table.series(names.FIRST_CHUNK, *inference)
-        self.in_flight = table.series(names.IN_FLIGHT, provider)
         self.outcome = table.series(names.ATTEMPTS, provider, target.name, outcome)
         self.input_tokens = table.series(names.INPUT_TOKENS, provider, model)
         self.output_tokens = table.series(names.OUTPUT_TOKENS, provider, model)

@@ -111,6 +111,7 @@ class RunningGateway:
     async def rows(self) -> list[dict[str, Any]]:
         """The rows of the request log, in the order the requests ended."""
         await self.quiet()
+        self.services.settlements.flush()
         await self.services.requests.flush()
         async with self.services.database.read() as connection:
             found = (await connection.execute(select(requests).order_by(requests.c.id))).mappings().all()
@@ -135,6 +136,7 @@ class RunningGateway:
     def metric(self, name: str, **labels: str) -> float:
         """The sum of the series called *name* that carry *labels*."""
         total = 0.0
+        self.services.settlements.flush()
         for line in self.services.metrics.render().decode().splitlines():
             series, _, value = line.rpartition(" ")
             told = series.partition("{")[2]

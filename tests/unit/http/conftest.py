@@ -76,6 +76,7 @@ async def services(tmp_path: Path) -> AsyncIterator[Services]:
         keys=keys,
         authenticator=authenticator,
         metrics=Metrics(catalog.models),
+        settlements=SimpleNamespace(flush=lambda: None),
         backends=Backends(),
         draining=False,
     )

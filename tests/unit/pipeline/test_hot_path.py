@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform == "win32", reason="uvloop, on which the figures are counted, is not there"
 )
 
-MOST_CALLS = 140
+MOST_CALLS = 100
 """For a plain request. A change that needs more calls than this has to say what for."""
 MOST_CALLS_AN_EVENT = 16
 """For each further event of a stream that is passed on unchanged."""

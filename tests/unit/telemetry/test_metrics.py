@@ -99,9 +99,11 @@ def test_an_attempt_is_in_flight_until_it_is_done() -> None:
     groq = target()
     metrics.attempt_started(groq)
     metrics.attempt_started(groq)
+    metrics.attempt_ended(groq)
     metrics.attempt_done(groq, Operation.CHAT, FailureKind.RATE_LIMITED, 0.1)
     assert scrape(metrics)[names.IN_FLIGHT].value(names.IN_FLIGHT, provider="groq") == 1
 
+    metrics.attempt_ended(groq)
     metrics.attempt_done(groq, Operation.CHAT, None, 0.1, outcome=Outcome.CANCELLED)
 
     parsed = scrape(metrics)
@@ -211,6 +213,7 @@ def test_counting_is_cheap() -> None:
     for _ in range(20_000):
         metrics.request_done("chat_completions", "chat", 200, None, True, 0.3, 0.0004)
         metrics.attempt_started(groq)
+        metrics.attempt_ended(groq)
         metrics.attempt_done(groq, Operation.CHAT, None, 0.3, 0.1, usage, 100)
     # About 3 µs a request on an idle machine; the limit only catches a change of kind.
     assert (time.perf_counter() - began) / 20_000 < 100e-6
