@@ -126,7 +126,6 @@ class AsgiExchange:
         self.body: bytes | bytearray = b""
         client = scope.get("client")
         self.peer: str = client[0] if client else ""
-        self.received_at = asyncio.get_running_loop().time()
         self.started = False
         self.paused = False
         self.on_flow: Callable[[bool], None] | None = None

@@ -26,8 +26,6 @@ class Exchange(Protocol):
     body: bytes | bytearray
     peer: str
     """The client's address for logs, or an empty string."""
-    received_at: float
-    """``loop.time()`` when the request's head was complete."""
     started: bool
     """True once a status has been sent."""
     paused: bool

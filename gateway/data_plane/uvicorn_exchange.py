@@ -73,7 +73,6 @@ class UvicornExchange:
         "path",
         "paused",
         "peer",
-        "received_at",
         "refusal",
         "response_complete",
         "started",
@@ -89,7 +88,6 @@ class UvicornExchange:
         method: str,
         path: str,
         headers: Sequence[tuple[bytes, bytes]],
-        received_at: float,
     ) -> None:
         self._protocol = protocol
         self._transport = protocol.transport
@@ -99,7 +97,6 @@ class UvicornExchange:
         self.headers: Sequence[tuple[bytes, bytes]] = headers
         self.body: bytes | bytearray = b""
         self.peer = protocol.peer
-        self.received_at = received_at
         self.started = False
         self.paused = False
         self.on_flow: Callable[[bool], None] | None = None

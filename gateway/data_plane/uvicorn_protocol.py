@@ -205,7 +205,7 @@ class DataPlaneProtocol(HttpToolsProtocol):
         if handler is None:
             self._replay_head()
             return
-        exchange = UvicornExchange(self, handler, method.decode("ascii"), path, head, self.loop.time())
+        exchange = UvicornExchange(self, handler, method.decode("ascii"), path, head)
         exchange.http_1_0 = version == "1.0"
         exchange.keep_alive = not exchange.http_1_0 and parser.should_keep_alive()
         self._in_body = exchange
@@ -333,7 +333,7 @@ class DataPlaneProtocol(HttpToolsProtocol):
             return
         if self._in_cold_body and not self._withdraw_cold():
             return
-        exchange = UvicornExchange(self, None, "", "", self._head, self.loop.time())
+        exchange = UvicornExchange(self, None, "", "", self._head)
         exchange.refusal = error
         self._enqueue(exchange)
         if self._active is exchange:

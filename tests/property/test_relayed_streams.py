@@ -48,7 +48,7 @@ CONTENT = {"a", "b", "tool", "thought", "usage-on-choice"}
 class Captured:
     """An exchange that remembers what it was told to send."""
 
-    method, path, peer, received_at = "POST", "/v1/chat/completions", "", 0.0
+    method, path, peer = "POST", "/v1/chat/completions", ""
     body: bytes | bytearray = b""
     headers: Sequence[tuple[bytes, bytes]] = ()
 
