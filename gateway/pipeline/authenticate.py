@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import Final
 
 from gateway.errors import AuthenticationError, MalformedHttpError, OverloadedError
-from gateway.storage.digest import RememberedDigest
 from gateway.storage.errors import StorageError
 from gateway.storage.keys import KeyRecord, KeyStore
 from gateway.storage.virtual_key import ANONYMOUS, VirtualKey
@@ -55,7 +54,7 @@ class Authenticator:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
-        self._digest = RememberedDigest(store.digest)
+        self._digest = store.digest
         self._open = AuthMode(mode) is AuthMode.OPEN
         self._clock = clock
         self._monotonic = monotonic

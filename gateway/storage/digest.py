@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import secrets
-from collections.abc import Callable
 from typing import Final
 
 _BLOCK_BYTES: Final = hashlib.sha256().block_size
@@ -35,28 +33,3 @@ class KeyDigest:
         outer = self._outer.copy()
         outer.update(inner.digest())
         return outer.digest()
-
-
-class RememberedDigest:
-    """A `KeyDigest` that remembers its answers, for callers that see the same few secrets all day.
-
-    They are remembered under a keyed BLAKE2b of the whole secret, with a key only this process knows: as safe as the
-    digest itself, and a quarter of its time, for Python brings that function along instead of asking OpenSSL.
-    """
-
-    __slots__ = ("_digest", "_key", "_known", "_most")
-
-    def __init__(self, digest: Callable[[bytes], bytes], most: int = 10_000) -> None:
-        self._digest = digest
-        self._key = secrets.token_bytes(32)
-        self._known: dict[bytes, bytes] = {}
-        self._most = most
-
-    def __call__(self, secret: bytes) -> bytes:
-        mark = hashlib.blake2b(secret, key=self._key, digest_size=32).digest()
-        known = self._known.get(mark)
-        if known is None:
-            if len(self._known) >= self._most:  # somebody is guessing keys
-                self._known.clear()
-            known = self._known[mark] = self._digest(secret)
-        return known

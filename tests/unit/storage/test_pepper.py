@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from gateway.storage.database import Database
-from gateway.storage.digest import KeyDigest, RememberedDigest
+from gateway.storage.digest import KeyDigest
 from gateway.storage.errors import PepperError
 from gateway.storage.pepper import load_digest
 
@@ -64,17 +64,3 @@ async def test_a_pepper_too_short_to_protect_anything_is_refused(database: Datab
     database.url.beside(".pepper").write_text("")
     with pytest.raises(PepperError, match="does not hold a pepper"):
         await load_digest(database, {})
-
-
-def test_a_remembered_digest_is_the_digest_and_is_made_once() -> None:
-    asked: list[bytes] = []
-
-    def digest(secret: bytes) -> bytes:
-        asked.append(secret)
-        return KeyDigest(b"pepper")(secret)
-
-    remembered = RememberedDigest(digest, most=2)
-
-    for secret in (b"one", b"two", b"one", b"three", b"one"):
-        assert remembered(secret) == KeyDigest(b"pepper")(secret)
-    assert asked == [b"one", b"two", b"three", b"one"]
