@@ -221,7 +221,7 @@ class _Server(uvicorn.Server):
         if self.server_state.tasks:
             await asyncio.wait(set(self.server_state.tasks), timeout=_END_SECONDS)
 
-    def capture_signals(self) -> contextlib.AbstractContextManager[None]:  # type: ignore[override]
+    def capture_signals(self) -> contextlib.AbstractContextManager[None]:  # type: ignore[override]  # nothing to capture: see handling_signals
         return contextlib.nullcontext()
 
     @contextlib.contextmanager

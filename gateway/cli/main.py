@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         typer.main.get_command(app)(args=arguments, prog_name=COMMAND)
     except KeyboardInterrupt:
         sys.exit(130)
-    except Exception as error:
+    except Exception as error:  # the edge: what has words of its own is told, the rest raised again
         known = _known_error(error)
         if known is None:
             raise

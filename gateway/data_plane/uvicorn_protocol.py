@@ -87,7 +87,7 @@ class DataPlaneProtocol(HttpToolsProtocol):
 
     # The connection
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=self._limits.buffer_bytes)
         self.peer = self.client[0] if self.client else ""
@@ -307,11 +307,11 @@ class DataPlaneProtocol(HttpToolsProtocol):
 
     def _enqueue(self, exchange: UvicornExchange) -> None:
         previous = self.cycle
-        self.cycle = exchange  # type: ignore[assignment]
+        self.cycle = exchange  # type: ignore[assignment]  # it stands in for uvicorn's cycle
         if previous is None or previous.response_complete:
             self._active = exchange
         else:
-            self.pipeline.appendleft((exchange, None))  # type: ignore[arg-type]
+            self.pipeline.appendleft((exchange, None))  # type: ignore[arg-type]  # an exchange needs no application
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self._active = cycle

@@ -162,7 +162,7 @@ class HttpxResponse:
         self._closed = True
         if self._pump_task is not None:
             self._pump_task.cancel()
-        self._upstream.run(self._response.stream.aclose())  # type: ignore[union-attr]
+        self._upstream.run(self._response.stream.aclose())  # type: ignore[union-attr]  # an async client's stream is one
 
     async def _pump(self, sink: BodySink) -> None:
         error: ProviderError | None = None
