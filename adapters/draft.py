@@ -1,0 +1,59 @@
+"""A request on its way to one target: the body being changed, and what the changes mean for the answer."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from adapters.types import Action, Adjustment, Body, Operation
+
+
+class Unsupported(StrEnum):
+    """What is done about a parameter the target lacks (decision 12); the values of ``unsupported``."""
+
+    AUTO = "auto"
+    """Lossless patches as they come; a lossy emulation only where no target has the parameter."""
+    EMULATE = "emulate"
+    """Emulate whatever can be, in the policy's order."""
+    REJECT = "reject"
+    """Change nothing that a client could tell; refuse the rest."""
+    DROP = "drop"
+    """Leave out what the target lacks, whatever it is, and say so."""
+
+
+class AnswerNeeds(msgspec.Struct):
+    """What the request asks of the answer that the provider will not do by itself."""
+
+    stops: tuple[str, ...] = ()
+    """Texts at which the answer has to be cut, because they could not be sent."""
+    one_call: bool = False
+    """Of several parallel tool calls only the first is kept."""
+    logprobs: bool = False
+    """The client asked for OpenAI's ``logprobs``, whatever shape the provider's have."""
+    top_logprobs: int = 0
+
+
+class Draft(msgspec.Struct):
+    """The working copy that patches change. *body* is theirs alone; the client's own stays as it came."""
+
+    body: Body
+    operation: Operation
+    stream: bool
+    unsupported: Unsupported = Unsupported.AUTO
+    adjustments: list[Adjustment] = msgspec.field(default_factory=list)
+    needs: AnswerNeeds | None = None
+    lossy: bool = False
+    """An emulation changes what the client gets, so a target that needs none is better."""
+
+    def adjusted(self, param: str, action: Action) -> None:
+        """Note a change, once."""
+        adjustment = Adjustment(param, action)
+        if adjustment not in self.adjustments:
+            self.adjustments.append(adjustment)
+
+    def answer_needs(self) -> AnswerNeeds:
+        """What the answer needs, to be added to."""
+        if self.needs is None:
+            self.needs = AnswerNeeds()
+        return self.needs
