@@ -8,8 +8,11 @@ from typing import Any, Final
 import msgspec
 
 from adapters import failures, quirks
+from adapters.draft import AnswerNeeds, Draft, Unsupported
 from adapters.errors import ProviderError
 from adapters.patches import AtMost, Patch, Refuse, Rename, Strip, ToolsIfOffered, unsupported
+from adapters.shapes.base import Shape
+from adapters.shapes.compile import compile_shapes
 from adapters.spec import Patch as PatchWord
 from adapters.spec import ProviderSpec, Support
 from adapters.stream import progress_marker
@@ -24,11 +27,18 @@ _STRIPPED: Final = frozenset((PatchWord.STRIP, PatchWord.DROP_WITH_WARNING))
 _NO_CHANGES: Final[tuple[Adjustment, ...]] = ()
 
 
-class Prepared(msgspec.Struct, frozen=True, gc=False):
+class Prepared(msgspec.Struct, frozen=True):
     """A body ready to be sent to one target, and what was changed in it."""
 
     body: bytes
+    """Empty where *shape* has to honour the request."""
     adjustments: tuple[Adjustment, ...]
+    shape: Shape | None = None
+    """Sends the requests there have to be in place of this one."""
+    needs: AnswerNeeds | None = None
+    """What is left to do with the answer."""
+    lossy: bool = False
+    """A client may get less than from a target that needs no emulation."""
 
 
 class Adapter:
@@ -48,6 +58,8 @@ class Adapter:
         spec = target.spec
         self._model = msgspec.Raw(_encode(target.model)) if target.model else None
         self._patches = compile_patches(spec, self._provider, offers)
+        self._shapes = compile_shapes(spec, self._provider, offers)
+        self._shape_triggers = frozenset().union(*(shape.triggers for shape in self._shapes))
         self._may_lack_tools = "tools" in self._patches
         usage = spec.params.get("stream_options.include_usage")
         self._ask_for_usage = usage is None or usage.support in (Support.NATIVE, Support.CONDITIONAL, Support.LIMITED)
@@ -59,19 +71,27 @@ class Adapter:
         """What marks the chunks of a stream that only report progress, if there are such."""
         self.usage_per_choice = spec.usage.per_choice
 
-    def prepare(self, body: Body, operation: Operation, stream: bool) -> Prepared:
-        """The body for this target; `ProviderError` UNSUPPORTED_PARAMETER or BAD_REQUEST where it cannot take it."""
-        out = body.copy()
+    def prepare(
+        self, body: Body, operation: Operation, stream: bool, unsupported: Unsupported = Unsupported.AUTO
+    ) -> Prepared:
+        """The request for this target; `ProviderError` UNSUPPORTED_PARAMETER or BAD_REQUEST where it cannot take it.
+
+        *body* stays as it is. Where a shape has to honour it, its first request is prepared for the sake of what
+        that would be refused or have changed, and not kept.
+        """
+        draft = Draft(body.copy(), operation, stream, unsupported)
+        if self._shape_triggers and not self._shape_triggers.isdisjoint(body):
+            for shape in self._shapes:
+                if not shape.triggers.isdisjoint(body) and shape.applies(draft):
+                    return self._shaped(shape, draft)
+        out = draft.body
         if self._model is not None:
             out["model"] = self._model
         if self._may_lack_tools and "tools" in out and bytes(out.get("tool_choice", b"")) == b'"none"':
             del out["tools"], out["tool_choice"]  # no call may be made: it is the same request without them
-        adjustments: list[Adjustment] | None = None
         patches = self._patches
         for param in sorted([name for name in out if name in patches]):
-            if adjustments is None:
-                adjustments = []
-            patches[param](out, adjustments)
+            patches[param](draft)
         if self._defaults and operation is not Operation.EMBEDDINGS:
             for name, value in self._defaults:
                 if name not in out or bytes(out[name]) == b"null":
@@ -83,7 +103,14 @@ class Adapter:
             out[self._progress_param] = _TRUE
         if self._quirk is not None:
             self._quirk(out, operation, self.target)
-        return Prepared(_encode(out), tuple(adjustments) if adjustments else _NO_CHANGES)
+        changes = tuple(draft.adjustments) if draft.adjustments else _NO_CHANGES
+        return Prepared(_encode(out), changes, None, draft.needs, draft.lossy)
+
+    def _shaped(self, shape: Shape, draft: Draft) -> Prepared:
+        first = self.prepare(shape.first(draft.body), draft.operation, False, draft.unsupported)
+        adjustment = Adjustment(shape.param, shape.action)
+        later = tuple(other for other in first.adjustments if other != adjustment)
+        return Prepared(b"", (adjustment, *later), shape, first.needs, shape.lossy or first.lossy)
 
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         """The failure that an answer other than 200 stands for."""

@@ -8,8 +8,9 @@ from typing import Final
 
 import msgspec
 
+from adapters.draft import Draft
 from adapters.errors import ProviderError
-from adapters.types import Action, Adjustment, Body, FailureKind
+from adapters.types import Action, FailureKind
 
 # Values with which a client says "off" or the default. They are no use of a parameter: SDKs send them unasked, and a
 # provider that lacks the parameter can serve the request perfectly well.
@@ -33,8 +34,8 @@ NEUTRAL: Final[Mapping[str, frozenset[bytes]]] = {
 }
 _ALWAYS_NEUTRAL: Final = frozenset((b"null",))
 
-# Takes the body being prepared (its own dict, free to change) and the list of what was changed so far.
-Patch = Callable[[Body, list[Adjustment]], None]
+# Takes the draft, whose body it may change; only called when its parameter is in it.
+Patch = Callable[[Draft], None]
 
 
 def is_neutral(param: str, value: msgspec.Raw) -> bool:
@@ -50,12 +51,12 @@ class Rename:
     param: str
     to: str
 
-    def __call__(self, body: Body, adjustments: list[Adjustment]) -> None:
-        value = body.pop(self.param)
-        if bytes(value) == b"null" or self.to in body:
+    def __call__(self, draft: Draft) -> None:
+        value = draft.body.pop(self.param)
+        if bytes(value) == b"null" or self.to in draft.body:
             return
-        body[self.to] = value
-        adjustments.append(Adjustment(self.param, Action.RENAMED))
+        draft.body[self.to] = value
+        draft.adjusted(self.param, Action.RENAMED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,9 @@ class Strip:
 
     param: str
 
-    def __call__(self, body: Body, adjustments: list[Adjustment]) -> None:
-        if not is_neutral(self.param, body.pop(self.param)):
-            adjustments.append(Adjustment(self.param, Action.DROPPED))
+    def __call__(self, draft: Draft) -> None:
+        if not is_neutral(self.param, draft.body.pop(self.param)):
+            draft.adjusted(self.param, Action.DROPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,8 @@ class Refuse:
     provider: str
     reason: str = ""
 
-    def __call__(self, body: Body, adjustments: list[Adjustment]) -> None:
-        if not is_neutral(self.param, body.pop(self.param)):
+    def __call__(self, draft: Draft) -> None:
+        if not is_neutral(self.param, draft.body.pop(self.param)):
             raise unsupported(self.param, self.provider, self.reason)
 
 
@@ -94,12 +95,12 @@ class ToolsIfOffered:
     offers: Callable[[str], bool | None]
     hint: str = ""
 
-    def __call__(self, body: Body, adjustments: list[Adjustment]) -> None:
+    def __call__(self, draft: Draft) -> None:
         offered = self.offers("tools")
         if offered:
             return
-        if is_neutral("tools", body["tools"]):
-            del body["tools"]
+        if is_neutral("tools", draft.body["tools"]):
+            del draft.body["tools"]
         elif offered is None:
             message = (
                 f"{self.provider} has not been ready yet, and tells only then whether its model takes 'tools'. "
@@ -118,10 +119,10 @@ class AtMost:
     provider: str
     most: int
 
-    def __call__(self, body: Body, adjustments: list[Adjustment]) -> None:
-        raw = bytes(body[self.param])
+    def __call__(self, draft: Draft) -> None:
+        raw = bytes(draft.body[self.param])
         if raw == b"null":
-            del body[self.param]
+            del draft.body[self.param]
         elif raw.isdigit() and int(raw) > self.most:
             raise unsupported(self.param, self.provider, f"It takes at most {self.most}.")
 

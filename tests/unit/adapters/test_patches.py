@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.adapter import Adapter, compile_patches, refuse_operation
+from adapters.draft import Draft
 from adapters.errors import ProviderError
-from adapters.patches import NEUTRAL, AtMost, Refuse, Rename, Strip, is_neutral
+from adapters.patches import NEUTRAL, AtMost, Patch, Refuse, Rename, Strip, is_neutral
 from adapters.registry import load_spec
 from adapters.target import Target
-from adapters.types import Action, Adjustment, Body, FailureKind, Operation
+from adapters.types import Body, FailureKind, Operation
 
 
 def body_of(**members: Any) -> Body:
@@ -26,6 +27,13 @@ def plain(body: Body) -> dict[str, Any]:
     return {name: json.loads(bytes(value)) for name, value in body.items()}
 
 
+def patched(patch: Patch, body: Body) -> list[str]:
+    """Change *body* by *patch*; what was told about it."""
+    draft = Draft(body, Operation.CHAT, False)
+    patch(draft)
+    return list(map(str, draft.adjustments))
+
+
 def adapter(provider: str = "openai_compatible", secrets: tuple[str, ...] = (), **overrides: Any) -> Adapter:
     spec = load_spec(provider).with_overrides(overrides)
     return Adapter(Target("acme/up", "acme", "up", spec), secrets)
@@ -33,17 +41,14 @@ def adapter(provider: str = "openai_compatible", secrets: tuple[str, ...] = (), 
 
 def test_a_rename_keeps_the_value() -> None:
     body = body_of(max_completion_tokens=5)
-    told: list[Adjustment] = []
-    Rename("max_completion_tokens", "max_tokens")(body, told)
+    assert patched(Rename("max_completion_tokens", "max_tokens"), body) == ["max_completion_tokens=renamed"]
     assert plain(body) == {"max_tokens": 5}
-    assert told == [Adjustment("max_completion_tokens", Action.RENAMED)]
 
 
 def test_a_value_under_the_providers_name_wins() -> None:
     body: Body = body_of(max_completion_tokens=5, max_tokens=7)
-    told: list[Adjustment] = []
-    Rename("max_completion_tokens", "max_tokens")(body, told)
-    assert (plain(body), told) == ({"max_tokens": 7}, [])
+    assert patched(Rename("max_completion_tokens", "max_tokens"), body) == []
+    assert plain(body) == {"max_tokens": 7}
 
 
 @pytest.mark.parametrize(
@@ -55,14 +60,14 @@ def test_a_neutral_value_is_no_use_of_a_parameter(param: str, neutral: bytes) ->
     assert not is_neutral(param, msgspec.Raw(b'"anything else"'))
     for patch in (Refuse(param, "acme"), Strip(param)):
         body: Body = {param: msgspec.Raw(neutral)}
-        told: list[Adjustment] = []
-        patch(body, told)
-        assert (body, told) == ({}, [])
+        assert (patched(patch, body), body) == ([], {})
 
 
 def test_a_refusal_names_parameter_and_provider() -> None:
     with pytest.raises(ProviderError) as caught:
-        Refuse("logit_bias", "acme", "It has no such thing.")(body_of(logit_bias={"5": 1}), [])
+        Refuse("logit_bias", "acme", "It has no such thing.")(
+            Draft(body_of(logit_bias={"5": 1}), Operation.CHAT, False)
+        )
     error = caught.value
     assert (error.kind, error.param, error.code) == (
         FailureKind.UNSUPPORTED_PARAMETER,
@@ -75,20 +80,19 @@ def test_a_refusal_names_parameter_and_provider() -> None:
 
 def test_what_is_stripped_is_told() -> None:
     body = body_of(user="u", seed=1)
-    told: list[Adjustment] = []
-    Strip("user")(body, told)
-    assert (plain(body), list(map(str, told))) == ({"seed": 1}, ["user=dropped"])
+    assert patched(Strip("user"), body) == ["user=dropped"]
+    assert plain(body) == {"seed": 1}
 
 
 @pytest.mark.parametrize(("value", "passes"), [(1, True), (4, True), (5, False), (10**30, False)])
 def test_a_number_has_its_most(value: int, passes: bool) -> None:
     body = body_of(n=value)
     if passes:
-        AtMost("n", "acme", 4)(body, [])
+        patched(AtMost("n", "acme", 4), body)
         assert plain(body) == {"n": value}
     else:
         with pytest.raises(ProviderError, match="at most 4"):
-            AtMost("n", "acme", 4)(body, [])
+            patched(AtMost("n", "acme", 4), body)
 
 
 # Whole adapters
