@@ -72,16 +72,22 @@ class Adapter:
         self.usage_per_choice = spec.usage.per_choice
 
     def prepare(
-        self, body: Body, operation: Operation, stream: bool, unsupported: Unsupported = Unsupported.AUTO
+        self,
+        body: Body,
+        operation: Operation,
+        stream: bool,
+        unsupported: Unsupported = Unsupported.AUTO,
+        after: Shape | None = None,
     ) -> Prepared:
         """The request for this target; `ProviderError` UNSUPPORTED_PARAMETER or BAD_REQUEST where it cannot take it.
 
         *body* stays as it is. Where a shape has to honour it, its first request is prepared for the sake of what
-        that would be refused or have changed, and not kept.
+        that would be refused or have changed, and not kept. The requests of a shape, *after*, are shown only to the
+        shapes behind it.
         """
         draft = Draft(body.copy(), operation, stream, unsupported)
         if self._shape_triggers and not self._shape_triggers.isdisjoint(body):
-            for shape in self._shapes:
+            for shape in self._shapes if after is None else self._shapes[self._shapes.index(after) + 1 :]:
                 if not shape.triggers.isdisjoint(body) and shape.applies(draft):
                     return self._shaped(shape, draft)
         out = draft.body
@@ -107,7 +113,7 @@ class Adapter:
         return Prepared(_encode(out), changes, None, draft.needs, draft.lossy)
 
     def _shaped(self, shape: Shape, draft: Draft) -> Prepared:
-        first = self.prepare(shape.first(draft.body), draft.operation, False, draft.unsupported)
+        first = self.prepare(shape.first(draft.body), draft.operation, False, draft.unsupported, shape)
         adjustment = Adjustment(shape.param, shape.action)
         later = tuple(other for other in first.adjustments if other != adjustment)
         return Prepared(b"", (adjustment, *later), shape, first.needs, shape.lossy or first.lossy)
