@@ -9,9 +9,9 @@ import msgspec
 
 from adapters.patches import invalid, unsupported
 from adapters.spec import MessagesSpec
-from adapters.vocabulary import Support
+from adapters.vocabulary import PartSupport
 
-_TAKEN: Final = (Support.NATIVE, Support.LIMITED, Support.CONDITIONAL)
+_TAKEN: Final = (PartSupport.NATIVE, PartSupport.CONDITIONAL, PartSupport.BYTES)
 _SHOWN: Final = 40
 
 

@@ -2,47 +2,85 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from adapters.overrides import merge, with_config_source
-from adapters.spec_parts import (
-    ConflictSpec,
-    EndpointSpec,
+from adapters.spec_answer import (
     ErrorCaseSpec,
     ErrorsSpec,
-    Fact,
     FinishReasonSpec,
-    MessagesSpec,
-    ModelSpec,
-    ParamName,
-    ParamSpec,
+    LimitSpec,
     RateLimitHeadersSpec,
     ReasoningSpec,
     StreamingSpec,
-    TransportSpec,
     UsageSpec,
 )
-from adapters.vocabulary import FROM_CONFIG, FROM_TRANSPORT, PARAMETERS, Kind, ModelStatus, Patch, Support
+from adapters.spec_parts import (
+    EndpointName,
+    EndpointSpec,
+    Entry,
+    Fact,
+    ModelIdsSpec,
+    ModelSpec,
+    ParamName,
+    TransportSpec,
+)
+from adapters.spec_request import (
+    Condition,
+    ConditionKind,
+    ConflictSpec,
+    ContextSpec,
+    DialectSpec,
+    MessagesSpec,
+    ParamSpec,
+)
+from adapters.validation import at, did_you_mean, raise_all
+from adapters.vocabulary import (
+    EMULATIONS,
+    FROM_CONFIG,
+    FROM_TRANSPORT,
+    PARAMETERS,
+    Kind,
+    ModelStatus,
+    PartSupport,
+    Patch,
+    Support,
+)
 
 __all__ = [
     "FROM_CONFIG",
     "FROM_TRANSPORT",
     "PARAMETERS",
+    "Condition",
+    "ConditionKind",
+    "ConflictSpec",
+    "ContextSpec",
+    "DialectSpec",
     "EndpointSpec",
+    "Entry",
     "ErrorCaseSpec",
+    "ErrorsSpec",
+    "FinishReasonSpec",
     "Kind",
+    "LimitSpec",
     "MessagesSpec",
     "ModelSpec",
     "ModelStatus",
     "ParamSpec",
+    "PartSupport",
     "Patch",
     "ProviderSpec",
+    "RateLimitHeadersSpec",
+    "ReasoningSpec",
+    "StreamingSpec",
     "Support",
     "TransportSpec",
+    "UsageSpec",
 ]
 
 
@@ -55,35 +93,72 @@ class ProviderSpec(Fact):
     kind: Kind
     as_of: date
     inherits: str | None = None
+    lineage: tuple[str, ...] = ()
+    """The ids of the files this one inherits from, nearest first; found when the file is read, never written in it."""
     transport: TransportSpec
-    endpoints: Mapping[str, EndpointSpec]
+    endpoints: Mapping[EndpointName, EndpointSpec]
     messages: MessagesSpec = MessagesSpec()
     params: Mapping[ParamName, ParamSpec] = Field(default_factory=dict)
-    defaults: Mapping[str, int | float] = Field(default_factory=dict)
+    defaults: Mapping[str, int | float | str] = Field(default_factory=dict)
     """Sent for parameters the client leaves out, because the provider's own defaults are not OpenAI's."""
     extra_params: tuple[str, ...] = ()
+    """Its own parameters, and OpenAI's without an entry in ``params``, that clients may send through."""
     conflicts: tuple[ConflictSpec, ...] = ()
+    context: ContextSpec = ContextSpec()
     reasoning: ReasoningSpec = ReasoningSpec()
     streaming: StreamingSpec = StreamingSpec()
     usage: UsageSpec = UsageSpec()
     finish_reason: FinishReasonSpec = FinishReasonSpec()
     errors: ErrorsSpec = ErrorsSpec()
     rate_limit_headers: RateLimitHeadersSpec = RateLimitHeadersSpec()
+    model_ids: ModelIdsSpec = ModelIdsSpec()
     models: tuple[ModelSpec, ...] = ()
     sources: Mapping[str, str] = Field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"ProviderSpec({self.id!r})"
 
+    @model_validator(mode="after")
+    def _conflicts_name_parameters(self) -> Self:
+        heads = {name.partition(".")[0] for name in PARAMETERS}
+        whole = {name.partition(".")[0] for name in self.extra_params} | {"model"}
+        unknown = [
+            at(
+                ("conflicts", number, "when", place),
+                word,
+                f"'{word}' is not a parameter.{did_you_mean(word, PARAMETERS | heads | whole)}",
+            )
+            for number, conflict in enumerate(self.conflicts)
+            for place, word in enumerate(condition.param for condition in conflict.conditions)
+            if word not in PARAMETERS | heads and word.partition(".")[0] not in whole
+        ]
+        raise_all(type(self), unknown)
+        return self
+
     @property
     def hosted(self) -> bool:
         return self.kind is Kind.HOSTED
 
+    def canonical(self, model: str) -> str:
+        """The canonical name of a model by the provider's id for it, as ``by_model`` and ``models`` are written.
+
+        Of a model that is not listed, it is the last part of the id in lower case.
+        """
+        for listed in self.models:
+            if listed.id == model:
+                return listed.canonical
+        name = model.rpartition("/")[2].lower()
+        dot = self.model_ids.dot
+        return name if dot == "." else re.sub(rf"(?<=[0-9]){re.escape(dot)}(?=[0-9])", ".", name)
+
     def for_model(self, model: ModelSpec) -> ProviderSpec:
-        """These facts as they hold for *model*: what it lacks is refused."""
-        refused = {"support": Support.REJECTED, "patch": Patch.ERROR, "src": model.src}
-        hints = {name: self.params[name].hint for name in model.lacks if name in self.params}
-        params = {name: {**refused, "hint": hints.get(name)} for name in model.lacks}
+        """These facts as they hold for *model*: what it lacks is emulated where there is a way, else refused."""
+        params: dict[str, Any] = {}
+        for name in model.lacks:
+            known = self.params.get(name)
+            patch = known.patch if known is not None and known.patch in EMULATIONS else Patch.ERROR
+            hint = known.hint if known is not None else None
+            params[name] = {"support": Support.REJECTED, "patch": patch, "src": model.src, "hint": hint}
         return self.with_overrides({"params": params} if params else {})
 
     def with_overrides(self, overrides: Mapping[str, Any]) -> ProviderSpec:

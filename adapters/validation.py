@@ -9,17 +9,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from adapters.located_yaml import Path
 
 _SHOWN = 12
+_OWN = "own"
+"""The type of errors whose message says it all."""
 
 
 def problems_of(error: ValidationError, model: type[BaseModel]) -> list[tuple[Path, bool, str]]:
     """Every error as its path, whether it is about the key itself, and a message."""
     found = error.errors(include_url=False)
     return [_explain(details, model) for details in found if not _only_follows(details, found)]
+
+
+def at(path: Path, found: Any, message: str) -> InitErrorDetails:
+    """An error of a validator's own about *found*, which stands at *path* below the model it validates."""
+    return {"type": PydanticCustomError(_OWN, "{message}", {"message": message}), "loc": path, "input": found}
+
+
+def raise_all(model: type[BaseModel], errors: list[InitErrorDetails]) -> None:
+    """Raise `ValidationError` when there are *errors*."""
+    if errors:
+        raise ValidationError.from_exception_data(model.__name__, errors)
 
 
 def did_you_mean(word: str, allowed: Iterable[str]) -> str:
@@ -52,6 +65,8 @@ def _explain(details: ErrorDetails, model: type[BaseModel]) -> tuple[Path, bool,
         return path, False, f"{show(found)} is not allowed here.{did_you_mean(str(found), allowed)}{one_of(allowed)}"
     if kind == "value_error":
         return path, False, str(context.get("error") or details["msg"])
+    if kind == _OWN:
+        return path, False, details["msg"]
     expected = _expected(kind, context, details["msg"])
     if _is_secret(model, path):
         return path, False, f"what stands here is not shown; {expected}"

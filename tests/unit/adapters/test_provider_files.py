@@ -12,8 +12,7 @@ import pytest
 from adapters.registry import UnknownProviderTypeError, load_spec, provider_types, read_spec
 from adapters.spec import PARAMETERS, Kind, Support
 from adapters.types import FailureKind, Operation
-
-EXTENSIONS = {"response_format.grammar", "response_format.regex", "response_format.structural_tag"}
+from adapters.vocabulary import EXTENSIONS
 
 
 def test_the_types_of_this_version_are_all_there() -> None:

@@ -1,0 +1,234 @@
+"""The sections of a provider file about requests: parameters, messages, and combinations that do not go together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Final, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from adapters.spec_parts import Entry, Fact, Models, Words, for_model, is_one_of
+from adapters.vocabulary import (
+    FROM_TRANSPORT,
+    Form,
+    LogprobsShape,
+    MessageRule,
+    Overflow,
+    PartSupport,
+    Patch,
+    SchemaPlace,
+    Support,
+)
+
+
+class DialectSpec(Fact):
+    """The JSON schemas a provider takes, where they are not all those that OpenAI takes."""
+
+    place: SchemaPlace = SchemaPlace.OPENAI
+    strict: bool | None = None
+    """Sent as ``strict`` whatever the client said."""
+    name_required: bool = False
+    only_strict: bool = False
+    """The rules below hold for schemas sent with ``strict: true`` alone."""
+    closed_objects: bool = False
+    """Every object needs ``additionalProperties: false``."""
+    all_required: bool = False
+    """Every property has to be in ``required``."""
+    defs_only: bool = False
+    """``definitions`` is not known; ``$defs`` is."""
+    single_types: bool = False
+    """``type`` is one word: a list of types becomes ``anyOf``."""
+    no_boolean_items: bool = False
+    """``items: true`` is not known; ``{}`` means the same."""
+    no_external_refs: bool = False
+    unknown_keywords: tuple[str, ...] = ()
+    """Refused or without effect, so they are left out; the answer is checked against the client's own schema."""
+
+
+class ParamSpec(Entry):
+    """One request parameter."""
+
+    to: str | None = None
+    """Its name there."""
+    tool: Mapping[str, Any] = Field(default_factory=dict)
+    """The provider's own tool that stands for it: it goes among the tools."""
+    form: Form | None = None
+    """The kind of value it has to be, where OpenAI allows more."""
+    map: Mapping[str, str] = Field(default_factory=dict)
+    """Values to send in place of others."""
+    response_map: Mapping[str, str] = Field(default_factory=dict)
+    values: tuple[str, ...] = ()
+    """The values it takes. For ``tool_choice``: none, auto, required, any, and ``named`` for the object."""
+    by_model: Mapping[str, Words] = Field(default_factory=dict)
+    """Canonical model name, or a prefix of it, to the values that model takes; see `values_for`."""
+    min: float | None = None
+    min_exclusive: float | None = None
+    max: float | None = None
+    """The largest value; of ``tools``, how many there may be."""
+    max_exclusive: float | None = None
+    max_items: int | None = None
+    omit: tuple[int | float | str, ...] = ()
+    """Values to leave out, because they say what holds anyway and are refused all the same."""
+    default: int | float | str | None = None
+    """What the provider itself takes for a client that says nothing, where it is not what OpenAI takes."""
+    requires: str | None = None
+    """A parameter without which it is refused."""
+    dialect: DialectSpec | None = None
+    response_shape: LogprobsShape = LogprobsShape.OPENAI
+    stream_shape: LogprobsShape | None = None
+    """The shape in streams, where it differs."""
+    flag: str | None = None
+    """The server's command line option that decides."""
+    env: str | None = None
+    hint: str | None = None
+    """What helps, for a client that is refused it."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if not self.src:
+            raise ValueError(f"'src' is missing; '[{FROM_TRANSPORT}]' when it follows from unknown_body_fields")
+        if self.support is Support.RENAMED and not (self.to or self.map or self.patch or self.form or self.dialect):
+            raise ValueError("'renamed' needs 'to', 'map', 'form', 'dialect' or 'patch'")
+        return self
+
+    def values_for(self, canonical: str) -> tuple[str, ...]:
+        """The values the model of that canonical name takes; empty where nothing is known to be refused."""
+        return for_model(self.by_model, canonical) or self.values
+
+
+class ReasoningReplaySpec(Fact):
+    """Where an earlier assistant turn may carry its reasoning back; any other field of the kind is stripped."""
+
+    field: str | None = None
+    alias: str | None = None
+    """Taken as well, so it may stay."""
+    reject: str | None = None
+    """Refused, where others are merely ignored."""
+    think_tags: Models = ()
+    """Models that want it in ``<think>`` tags at the start of the content instead."""
+
+
+class FieldsSpec(Fact):
+    """The members the provider knows inside a body, where it refuses others there as well."""
+
+    message: tuple[str, ...] = ("role", "content", "name", "tool_calls", "tool_call_id", "function_call")
+    tool_call: tuple[str, ...] = ("id", "type", "function")
+    call_function: tuple[str, ...] = ("name", "arguments")
+    tool: tuple[str, ...] = ("type", "function")
+    function: tuple[str, ...] = ("name", "description", "parameters", "strict")
+
+
+class MessagesSpec(Fact):
+    """What a message may hold."""
+
+    roles: tuple[str, ...] = ()
+    developer_role: Entry | None = None
+    single_system: bool | Models = False
+    """Only one system message, and only in the first place: true, or the models whose template wants it so."""
+    mid_conversation_system: Entry | None = None
+    name: Entry | None = None
+    content_parts: Mapping[str, PartSupport] = Field(default_factory=dict)
+    content_as_string: bool = False
+    """Content that is a list of text parts alone has to go as one string."""
+    assistant_reasoning_in: ReasoningReplaySpec | None = None
+    null_fields: Entry | None = None
+    empty_tool_calls: Entry | None = None
+    cache_control: Entry | None = None
+    media_options: Entry | None = None
+    fields: FieldsSpec = FieldsSpec()
+    """Acted on where ``transport.unknown_body_fields.nested`` is true."""
+    rules: tuple[MessageRule, ...] = ()
+
+    def wants_single_system(self, canonical: str) -> bool:
+        """Whether system messages have to be merged into a leading one for the model of that canonical name."""
+        wanted = self.single_system
+        return wanted if isinstance(wanted, bool) else is_one_of(canonical, wanted)
+
+
+class ConditionKind(StrEnum):
+    """What a word of a conflict's ``when`` says of a parameter."""
+
+    USED = "used"  # name: there, and not a value that means off
+    UNUSED = "unused"  # no_name
+    IS = "is"  # name=a|b
+    IS_NOT = "is_not"  # name!=a|b: also true where it is not there
+    OVER = "over"  # name>1
+    TEXT = "text"  # name:string: written as text
+    MODEL = "model"  # model~a|b: its canonical name starts with one of them
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One word of a conflict's ``when``, read."""
+
+    kind: ConditionKind
+    param: str
+    """Dotted for a member of a parameter's object; of ``response_format``, the member is its type."""
+    values: tuple[str, ...] = ()
+
+
+FORCED: Final = ("required", "named")
+"""What ``tool_choice=forced`` stands for."""
+_WORD: Final = re.compile(r"(?P<name>[a-z][a-zA-Z0-9_.]*)(?:(?P<sign>!=|=|~|>|:)(?P<value>[^\s|][^\s]*))?\Z")
+_SIGNS: Final[Mapping[str, ConditionKind]] = {
+    "=": ConditionKind.IS, "!=": ConditionKind.IS_NOT, ">": ConditionKind.OVER, ":": ConditionKind.TEXT,
+    "~": ConditionKind.MODEL,
+}  # fmt: skip
+
+
+def read_condition(word: str) -> Condition:
+    """The condition *word* stands for; ValueError when it is none."""
+    match = _WORD.match(word)
+    if match is None:
+        raise ValueError(f"'{word}' is not a condition: name, no_name, name=value, name!=value, name>1, name:string")
+    name, sign, value = match["name"], match["sign"], match["value"]
+    if sign is None:
+        if name.startswith("no_"):
+            return Condition(ConditionKind.UNUSED, name.removeprefix("no_"))
+        return Condition(ConditionKind.USED, name)
+    kind = _SIGNS[sign]
+    if (kind is ConditionKind.MODEL) != (name == "model") or (kind is ConditionKind.TEXT and value != "string"):
+        raise ValueError(f"'{word}' is not a condition; models are told by model~name, and text by name:string")
+    values = tuple(value.split("|"))
+    return Condition(kind, name, FORCED if (name, values) == ("tool_choice", ("forced",)) else values)
+
+
+def _condition(word: str) -> str:
+    read_condition(word)
+    return word
+
+
+class ConflictSpec(Fact):
+    """A combination the provider refuses."""
+
+    when: tuple[Annotated[str, AfterValidator(_condition)], ...]
+    result: int | str
+    """The status it is refused with, or a word for what else becomes of it."""
+    code: str | None = None
+    message_like: str | None = None
+    patch: Patch | None = None
+    only_after: int | None = None
+    """Patch only once the provider has refused the combination with this status: it may well take it."""
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """``when``, read; all of them have to hold."""
+        return tuple(read_condition(word) for word in self.when)
+
+
+class ContextSpec(Fact):
+    """What happens to a request that does not fit the model's context."""
+
+    overflow: Overflow = Overflow.ERROR
+    ask_for_error: Mapping[str, Any] = Field(default_factory=dict)
+    """Parameters that make it refuse such a request, instead of cutting something silently."""
+    count_path: str | None = None
+    """Where it counts tokens for us, relative to the origin."""
+
+    @property
+    def count_first(self) -> bool:
+        """Whether only the gateway can notice: the prompt has to be counted before it is sent."""
+        return self.overflow is not Overflow.ERROR and not self.ask_for_error
