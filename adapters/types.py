@@ -37,6 +37,7 @@ class FailureKind(StrEnum):
     BAD_ENCODING = "bad_encoding"  # compressed against our wish, and past the bounds
     REDIRECT = "redirect"
     EMPTY = "empty"  # a 200 without an answer in it
+    INVALID_OUTPUT = "invalid_output"  # an answer that does not keep to the schema asked for
     RATE_LIMITED = "rate_limited"
     OVERLOADED = "overloaded"  # 503, 529 and the like
     SERVER_ERROR = "server_error"

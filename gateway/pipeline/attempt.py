@@ -7,8 +7,6 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
-
 from adapters import answers
 from adapters.adapter import refuse_operation
 from adapters.embeddings import with_encoding
@@ -23,14 +21,13 @@ from gateway.pipeline.outcome import to_error
 from gateway.pipeline.plan import Route
 from gateway.pipeline.relay import StreamRelay
 from gateway.pipeline.reply import JSON, answer_headers
-from gateway.pipeline.stream_out import DONE, StreamOut
+from gateway.pipeline.stream_out import StreamOut
+from gateway.pipeline.whole import is_stream, read_as_stream, read_whole
 from gateway.services import Services
 from gateway.upstream.base import UpstreamResponse
-from gateway.upstream.sse import SseSplitter
 
 _log = logging.getLogger(__name__)
 
-_MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 _MAX_REFUSAL_BYTES: Final = 256 * 1024
 # Failures that stay until somebody changes a key, an account or a certificate.
 _OPERATORS_BUSINESS: Final = frozenset({FailureKind.AUTH, FailureKind.PAYMENT, FailureKind.TLS, FailureKind.NOT_FOUND})
@@ -132,23 +129,9 @@ async def _whole(
     now: Callable[[], float],
 ) -> Usage | None:
     """Read, check and send an answer in one piece."""
-    body = await response.read(_MAX_ANSWER_BYTES)
-    provider = attempt.target.provider
-    content_type = response.headers.get("content-type", "").lower()
-    if content_type.startswith("text/event-stream"):
-        body = _folded(call, body, provider)
-    elif content_type.startswith("text/html"):
-        raise _not_an_answer(provider, content_type)
-    try:
-        answer = answers.read_answer(body)
-    except msgspec.DecodeError:
-        raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with something that is not JSON.") from None
-    if answers.has_error(answer):
-        raise backend.adapter.error(answers.error_in(answer))
-    if not answers.is_complete(answer, call.operation):
-        raise ProviderError(FailureKind.EMPTY, f"{provider} answered without an answer in it.")
+    body, answer = await read_whole(response, backend.adapter, call.operation)
     if call.encoding:
-        body = _encoded(call, body, answer, provider)
+        body = _encoded(call, body, answer, attempt.target.provider)
     usage = read_usage(answer.usage)
     if usage is None:
         attempt.text_bytes = answers.text_bytes(answer)
@@ -169,23 +152,6 @@ def _encoded(call: Call, body: bytes, answer: answers.Answer, provider: str) -> 
         raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with vectors that cannot be read.") from None
 
 
-def _folded(call: Call, body: bytes, provider: str) -> bytes:
-    splitter = SseSplitter()
-    events = [*splitter.feed(body), splitter.close()]
-    payloads = [event.data for event in events if event is not None and event.data and event.data != b"[DONE]"]
-    try:
-        return answers.fold(payloads, call.operation)
-    except answers.UnreadableError:
-        raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with a stream that cannot be read.") from None
-
-
-def _not_an_answer(provider: str, content_type: str) -> ProviderError:
-    return ProviderError(
-        FailureKind.WRONG_CONTENT_TYPE,
-        f"{provider} answered with {content_type.partition(';')[0][:40]} instead of JSON. Check its base_url.",
-    )
-
-
 async def _stream(
     call: Call,
     attempt: Attempt,
@@ -197,11 +163,10 @@ async def _stream(
     now: Callable[[], float],
 ) -> Usage | None:
     """Relay a stream to its end; what breaks after the first content is told to the client here."""
-    content_type = response.headers.get("content-type", "").lower()
     whole = None
-    if not content_type.startswith("text/event-stream"):
+    if not is_stream(response):
         # Read before there is a relay: until then the clock ends the attempt by cancelling its task.
-        whole = await _read_whole(call, attempt, response, content_type)
+        whole = await read_as_stream(response, call.operation, attempt.target.provider)
     relay = StreamRelay(
         call,
         attempt,
@@ -239,25 +204,6 @@ async def _stream(
         call.exchange.on_flow = None
         if attempt.hold.resolution is None:
             _resolve(call, attempt, relay.usage)
-
-
-async def _read_whole(call: Call, attempt: Attempt, response: UpstreamResponse, content_type: str) -> bytes:
-    """An answer in one piece where a stream was asked for (U27), as a stream of few events."""
-    provider = attempt.target.provider
-    body = await response.read(_MAX_ANSWER_BYTES)
-    if content_type.startswith("text/html"):
-        raise _not_an_answer(provider, content_type)
-    try:
-        answer = answers.read_answer(body)
-        if answers.has_error(answer):
-            payloads = [b'{"error":' + bytes(answer.error) + b"}"]
-        elif answers.is_complete(answer, call.operation):
-            payloads = answers.unfold(body, call.operation)
-        else:
-            raise ProviderError(FailureKind.EMPTY, f"{provider} answered without an answer in it.")
-    except (msgspec.DecodeError, answers.UnreadableError):
-        raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with something that is not JSON.") from None
-    return b"".join(b"data: %b\n\n" % payload for payload in payloads) + DONE
 
 
 def _resolve(call: Call, attempt: Attempt, usage: Usage | None) -> None:

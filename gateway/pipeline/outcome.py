@@ -58,6 +58,7 @@ _ERRORS: Final[Mapping[FailureKind, _Maker]] = {
     FailureKind.BAD_ENCODING: _upstream,
     FailureKind.REDIRECT: _upstream,
     FailureKind.EMPTY: _upstream,
+    FailureKind.INVALID_OUTPUT: _of(UpstreamError, code="schema_validation_failed"),
     FailureKind.RATE_LIMITED: _of(RateLimitError),
     FailureKind.OVERLOADED: _of(OverloadedError),
     FailureKind.SERVER_ERROR: _upstream,

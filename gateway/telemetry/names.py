@@ -102,6 +102,7 @@ OUTCOMES: Final = {
     FailureKind.BAD_ENCODING: Outcome.BROKEN,
     FailureKind.REDIRECT: Outcome.BROKEN,
     FailureKind.EMPTY: Outcome.BROKEN,
+    FailureKind.INVALID_OUTPUT: Outcome.BROKEN,
     FailureKind.RATE_LIMITED: Outcome.RATE_LIMITED,
     FailureKind.OVERLOADED: Outcome.HTTP_5XX,
     FailureKind.SERVER_ERROR: Outcome.HTTP_5XX,
