@@ -50,6 +50,7 @@ from adapters.vocabulary import (
     PartSupport,
     Patch,
     Support,
+    Verified,
 )
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "Support",
     "TransportSpec",
     "UsageSpec",
+    "Verified",
 ]
 
 
@@ -92,6 +94,8 @@ class ProviderSpec(Fact):
     name: str
     kind: Kind
     as_of: date
+    verified: Verified = Verified.DOCUMENTED
+    """How well all this is known to hold; what a single entry is worth is told by its ``conf``."""
     inherits: str | None = None
     lineage: tuple[str, ...] = ()
     """The ids of the files this one inherits from, nearest first; found when the file is read, never written in it."""

@@ -22,17 +22,26 @@ class ReasoningSpec(Fact):
     stream_field: str | None = None
     alt_stream_field: str | None = None
     think_tags: bool | Models = False
-    """It may stand in the content between <think> tags: true, or the models where it does."""
+    """It may stand in the content between ``tags``: true, or the models where it does."""
+    tags: Mapping[str, str] = Field(default_factory=lambda: {"<think>": "</think>"})
+    """The tags, opening to closing."""
+    opens_in_prompt: bool | Models = False
+    """The opening tag is part of the prompt, so that the answer begins within it: true, or the models where it is."""
     off: Mapping[str, Any] = Field(default_factory=dict)
     """Parameters that switch it off."""
     off_models: Models = ()
     """The only models with such a switch; empty: all that reason."""
     history_param: str | None = None
 
-    def may_have_think_tags(self, canonical: str) -> bool:
-        """Whether the text of the model of that canonical name has to be searched for think tags."""
-        tags = self.think_tags
-        return tags if isinstance(tags, bool) else is_one_of(canonical, tags)
+    def tags_for(self, canonical: str) -> Mapping[str, str]:
+        """The tags to look for in the text of the model of that canonical name; empty when there are none."""
+        found = self.think_tags
+        return self.tags if found is True or (found and is_one_of(canonical, found)) else {}
+
+    def opens_for(self, canonical: str) -> bool:
+        """Whether the text of the model of that canonical name begins within a tag."""
+        opens = self.opens_in_prompt
+        return opens if isinstance(opens, bool) else is_one_of(canonical, opens)
 
     def switch_for(self, canonical: str) -> Mapping[str, Any]:
         """The parameters that stop the model of that canonical name from reasoning; empty when none do."""

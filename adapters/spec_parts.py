@@ -136,6 +136,8 @@ class TransportSpec(Fact):
     keep_alive: bool = True
     """False: it drops kept-alive connections, so each request takes a fresh one."""
     max_body_bytes: int | None = None
+    private_members: tuple[str, ...] = ()
+    """Members of answers and chunks that are nothing for clients."""
     unknown_body_fields: UnknownFieldsSpec
 
 

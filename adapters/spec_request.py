@@ -21,6 +21,7 @@ from adapters.vocabulary import (
     Patch,
     SchemaPlace,
     Support,
+    ToolCallIds,
 )
 
 
@@ -134,6 +135,10 @@ class MessagesSpec(Fact):
     content_as_string: bool = False
     """Content that is a list of text parts alone has to go as one string."""
     assistant_reasoning_in: ReasoningReplaySpec | None = None
+    tool_call_ids: ToolCallIds | None = None
+    """The only ids of tool calls it takes; None: any."""
+    calls_in_content: bool | Models = False
+    """Answers may hold a tool call as JSON in their content: true, or the models that do so."""
     null_fields: Entry | None = None
     empty_tool_calls: Entry | None = None
     cache_control: Entry | None = None

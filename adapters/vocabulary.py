@@ -124,6 +124,12 @@ class MessageRule(StrEnum):
     ONE_TRAILING_ASSISTANT = "at_most_one_trailing_assistant"
 
 
+class ToolCallIds(StrEnum):
+    """What the id of a tool call has to look like."""
+
+    NINE_ALPHANUMERIC = "nine_alphanumeric"  # nine letters and digits
+
+
 class Overflow(StrEnum):
     """What happens to a request that does not fit the context."""
 
@@ -170,6 +176,15 @@ class ResetFormat(StrEnum):
     GO_DURATION = "go_duration"  # 2m59.56s
     FLOAT_SECONDS = "float_seconds"  # 11.382867097854614
     SECONDS = "seconds"  # 12
+
+
+class Verified(StrEnum):
+    """How well a file's facts are known to hold."""
+
+    RUN = "run"  # a real one was run beside the gateway
+    SIMULATOR = "simulator"  # against a simulator made from sources other than the file
+    DOCUMENTED = "documented"  # read in its documentation or code
+    ASSUMED = "assumed"  # from what it is built on
 
 
 class ModelStatus(StrEnum):
