@@ -8,13 +8,14 @@ from typing import Any, Final
 import msgspec
 
 from adapters import failures, quirks
+from adapters.allow_list import AllowList
 from adapters.draft import AnswerNeeds, Draft, Unsupported
 from adapters.errors import ProviderError
-from adapters.patches import AtMost, Patch, Refuse, Rename, Strip, ToolsIfOffered, unsupported
+from adapters.patches import unsupported
+from adapters.request_patches import compile_patches, limit_to_send
 from adapters.shapes.base import Shape
 from adapters.shapes.compile import compile_shapes
-from adapters.spec import Patch as PatchWord
-from adapters.spec import ProviderSpec, Support
+from adapters.spec import Support
 from adapters.stream import progress_marker
 from adapters.target import Target
 from adapters.types import Adjustment, Body, FailureKind, Operation
@@ -22,8 +23,6 @@ from adapters.types import Adjustment, Body, FailureKind, Operation
 _encode = msgspec.json.Encoder().encode
 _TRUE: Final = msgspec.Raw(b"true")
 _INCLUDE_USAGE: Final = msgspec.Raw(b'{"include_usage":true}')
-_REFUSED: Final = frozenset((PatchWord.ERROR, PatchWord.REROUTE_OR_ERROR))
-_STRIPPED: Final = frozenset((PatchWord.STRIP, PatchWord.DROP_WITH_WARNING))
 _NO_CHANGES: Final[tuple[Adjustment, ...]] = ()
 
 
@@ -57,13 +56,24 @@ class Adapter:
         self._secrets = tuple(secret for secret in secrets if secret)
         spec = target.spec
         self._model = msgspec.Raw(_encode(target.model)) if target.model else None
-        self._patches = compile_patches(spec, self._provider, offers)
-        self._shapes = compile_shapes(spec, self._provider, offers)
+        canonical = spec.canonical(target.model)
+        patches = compile_patches(spec, self._provider, canonical, target.max_output_tokens, offers)
+        self._patches = patches.by_param
+        self._shapes = compile_shapes(spec, self._provider, offers, target.model)
         self._shape_triggers = frozenset().union(*(shape.triggers for shape in self._shapes))
-        self._may_lack_tools = "tools" in self._patches
+        triggers = self._shape_triggers - {"stream"}
+        self.special = patches.special | triggers
+        """Parameters for which this target may refuse a request, or give a client less than another one would."""
+        self.patched = frozenset(patches.by_param) | triggers
+        """Parameters that this target may not take as they are."""
+        only_known = spec.transport.unknown_body_fields.only_known
+        added = frozenset((*spec.context.ask_for_error, *spec.reasoning.off)) if only_known else frozenset()
+        self._allow = AllowList(spec, self._provider, added) if only_known else None
         usage = spec.params.get("stream_options.include_usage")
         self._ask_for_usage = usage is None or usage.support in (Support.NATIVE, Support.CONDITIONAL, Support.LIMITED)
-        self._defaults = [(name, msgspec.Raw(_encode(value))) for name, value in spec.defaults.items()]
+        added_always = {**spec.context.ask_for_error, **spec.defaults}
+        self._defaults = [(name, msgspec.Raw(_encode(value))) for name, value in added_always.items()]
+        self._limit = limit_to_send(spec, target.max_output_tokens)
         self._quirk = quirks.request_quirk(spec)
         self._progress_param = spec.streaming.progress_param
         field = spec.streaming.progress_field
@@ -93,15 +103,18 @@ class Adapter:
         out = draft.body
         if self._model is not None:
             out["model"] = self._model
-        if self._may_lack_tools and "tools" in out and bytes(out.get("tool_choice", b"")) == b'"none"':
-            del out["tools"], out["tool_choice"]  # no call may be made: it is the same request without them
         patches = self._patches
         for param in sorted([name for name in out if name in patches]):
-            patches[param](draft)
-        if self._defaults and operation is not Operation.EMBEDDINGS:
+            if param in out:  # an earlier patch may have taken it out
+                patches[param](draft)
+        if self._allow is not None:
+            self._allow(draft)
+        if operation is not Operation.EMBEDDINGS:
             for name, value in self._defaults:
                 if name not in out or bytes(out[name]) == b"null":
                     out[name] = value
+            if self._limit is not None:
+                self._limit(draft)
         if stream and self._ask_for_usage:
             # Usage is always asked for, since metering needs it; it is hidden from clients that did not ask.
             out["stream_options"] = _with_usage(out.get("stream_options"))
@@ -140,27 +153,6 @@ def _with_usage(options: msgspec.Raw | None) -> msgspec.Raw:
     if fields.get("include_usage") is True:
         return options
     return msgspec.Raw(_encode({**fields, "include_usage": True}))
-
-
-def compile_patches(
-    spec: ProviderSpec, provider: str, offers: Callable[[str], bool | None] | None = None
-) -> dict[str, Patch]:
-    """The patches for the parameters of which *spec* says that they cannot go as they are, by parameter."""
-    patches: dict[str, Patch] = {}
-    for name, facts in spec.params.items():
-        if "." in name:
-            continue
-        if facts.to is not None and facts.support is Support.RENAMED:
-            patches[name] = Rename(name, facts.to)
-        elif facts.support in (Support.REJECTED, Support.ABSENT, Support.IGNORED) and facts.patch in _REFUSED:
-            patches[name] = Refuse(name, provider, facts.hint or "")
-        elif facts.support in (Support.REJECTED, Support.ABSENT) and facts.patch in _STRIPPED:
-            patches[name] = Strip(name)
-        elif name == "n" and facts.support is Support.LIMITED and facts.max is not None:
-            patches[name] = AtMost(name, provider, int(facts.max))
-        elif name == "tools" and facts.support is Support.CONDITIONAL and offers is not None:
-            patches[name] = ToolsIfOffered(provider, offers, facts.hint or "")
-    return patches
 
 
 def refuse_operation(target: Target, operation: Operation) -> ProviderError:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from adapters.draft import Draft
+from adapters.draft import Draft, Unsupported
 from adapters.errors import ProviderError
 from adapters.types import Action, FailureKind
 
@@ -34,6 +34,19 @@ NEUTRAL: Final[Mapping[str, frozenset[bytes]]] = {
 }
 _ALWAYS_NEUTRAL: Final = frozenset((b"null",))
 
+CONTRACT: Final = frozenset({
+    "stream", "max_tokens", "max_completion_tokens", "n", "stop", "logprobs", "top_logprobs", "logit_bias",
+    "response_format", "tools", "tool_choice", "parallel_tool_calls", "modalities", "audio", "web_search_options",
+    "functions", "function_call", "echo", "suffix", "best_of", "dimensions", "encoding_format",
+})  # fmt: skip
+"""Parameters an application relies on: an answer that ignores one is wrong (decision 12)."""
+
+ADVISORY: Final = frozenset({
+    "user", "metadata", "store", "service_tier", "prompt_cache_key", "prompt_cache_retention", "safety_identifier",
+    "verbosity",
+})  # fmt: skip
+"""Parameters that change nothing of what is generated. All others steer it and count as sampling."""
+
 # Takes the draft, whose body it may change; only called when its parameter is in it.
 Patch = Callable[[Draft], None]
 
@@ -42,6 +55,33 @@ def is_neutral(param: str, value: msgspec.Raw) -> bool:
     """True when *value* asks for nothing."""
     raw = bytes(value)
     return raw == b"null" or raw in NEUTRAL.get(param, _ALWAYS_NEUTRAL)
+
+
+def leave_out(draft: Draft, param: str, provider: str, reason: str = "", *, refuse: bool = False) -> None:
+    """Take *param*, which the target lacks, out of the draft; UNSUPPORTED_PARAMETER where that may not be.
+
+    What may be left out follows from the parameter's class and from `Draft.unsupported`; a neutral value always goes
+    without a word. *refuse*: the provider's file says that nothing less will do.
+    """
+    if is_neutral(param, draft.body.pop(param)):
+        return
+    strict = draft.unsupported is Unsupported.REJECT and param not in ADVISORY
+    if draft.unsupported is not Unsupported.DROP and (refuse or strict or param in CONTRACT):
+        raise unsupported(param, provider, reason)
+    draft.adjusted(param, Action.DROPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOut:
+    """Leave out what the target lacks, or refuse it, as `leave_out` says."""
+
+    param: str
+    provider: str
+    reason: str = ""
+    refuse: bool = False
+
+    def __call__(self, draft: Draft) -> None:
+        leave_out(draft, self.param, self.provider, self.reason, refuse=self.refuse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,31 +100,17 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
-    """Leave *param* out, and say so."""
+class InTurn:
+    """Several patches for one parameter; those after the one that took it out have nothing to do."""
 
     param: str
+    patches: tuple[Patch, ...]
 
     def __call__(self, draft: Draft) -> None:
-        if not is_neutral(self.param, draft.body.pop(self.param)):
-            draft.adjusted(self.param, Action.DROPPED)
-
-
-@dataclass(frozen=True, slots=True)
-class Refuse:
-    """Refuse the request for this target if *param* asks for anything; a neutral value is left out instead.
-
-    Clients send ``logprobs: false`` by default, so a mere presence test would turn away requests that the provider
-    can serve.
-    """
-
-    param: str
-    provider: str
-    reason: str = ""
-
-    def __call__(self, draft: Draft) -> None:
-        if not is_neutral(self.param, draft.body.pop(self.param)):
-            raise unsupported(self.param, self.provider, self.reason)
+        for patch in self.patches:
+            if self.param not in draft.body:
+                return
+            patch(draft)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.adapter import Adapter, compile_patches, refuse_operation
+from adapters.adapter import Adapter, refuse_operation
 from adapters.draft import Draft
 from adapters.errors import ProviderError
-from adapters.patches import NEUTRAL, AtMost, Patch, Refuse, Rename, Strip, is_neutral
+from adapters.parameter_patches import AtMost
+from adapters.patches import NEUTRAL, LeaveOut, Patch, Rename, is_neutral
 from adapters.registry import load_spec
+from adapters.request_patches import compile_patches
 from adapters.target import Target
 from adapters.types import Body, FailureKind, Operation
 
@@ -58,14 +60,14 @@ def test_a_neutral_value_is_no_use_of_a_parameter(param: str, neutral: bytes) ->
     assert is_neutral(param, msgspec.Raw(neutral))
     assert is_neutral(param, msgspec.Raw(b"null"))
     assert not is_neutral(param, msgspec.Raw(b'"anything else"'))
-    for patch in (Refuse(param, "acme"), Strip(param)):
+    for patch in (LeaveOut(param, "acme"), LeaveOut(param, "acme", refuse=True)):
         body: Body = {param: msgspec.Raw(neutral)}
         assert (patched(patch, body), body) == ([], {})
 
 
 def test_a_refusal_names_parameter_and_provider() -> None:
     with pytest.raises(ProviderError) as caught:
-        Refuse("logit_bias", "acme", "It has no such thing.")(
+        LeaveOut("logit_bias", "acme", "It has no such thing.")(
             Draft(body_of(logit_bias={"5": 1}), Operation.CHAT, False)
         )
     error = caught.value
@@ -80,7 +82,7 @@ def test_a_refusal_names_parameter_and_provider() -> None:
 
 def test_what_is_stripped_is_told() -> None:
     body = body_of(user="u", seed=1)
-    assert patched(Strip("user"), body) == ["user=dropped"]
+    assert patched(LeaveOut("user", "acme"), body) == ["user=dropped"]
     assert plain(body) == {"seed": 1}
 
 
@@ -134,7 +136,9 @@ def test_a_simple_request_passes_every_provider_unchanged(provider: str) -> None
     body = body_of(model="m", messages=[{"role": "user", "content": "x"}], temperature=0.5, top_p=0.9, max_tokens=5)
     prepared = adapter(provider).prepare(body, Operation.CHAT, False)
     assert prepared.adjustments == ()
-    assert json.loads(prepared.body) == {**plain(body), "model": "up"}
+    sent = json.loads(prepared.body)
+    assert sent.pop("context_length_exceeded_behavior", "error") == "error"
+    assert sent == {**plain(body), "model": "up"}
 
 
 def test_several_refusals_always_name_the_same_parameter() -> None:
@@ -146,7 +150,7 @@ def test_several_refusals_always_name_the_same_parameter() -> None:
 
 
 def test_what_only_explains_compiles_to_no_patch() -> None:
-    assert "temperature" not in compile_patches(load_spec("openai_compatible"), "acme")
+    assert "temperature" not in compile_patches(load_spec("openai_compatible"), "acme").by_param
 
 
 def test_secrets_are_blotted_out_of_what_a_provider_says() -> None:

@@ -109,7 +109,6 @@ MISREAD = [
         chat_body(response_format={"type": "json_schema", "json_schema": {"name": "x"}}),
         "response_format.json_schema.schema",
     ),
-    (CHAT, chat_body(top_logprobs=2), "top_logprobs"),
     (CHAT, chat_body(top_logprobs=2, logprobs=False), "top_logprobs"),
     (CHAT, chat_body(tool_choice="required"), "tool_choice"),
     (COMPLETIONS, text(prompt=""), "prompt"),

@@ -1,0 +1,46 @@
+"""The parameters that may be sent to a provider that refuses what it does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from adapters.draft import Draft
+from adapters.patches import leave_out
+from adapters.spec import ProviderSpec, Support
+from adapters.types import Operation
+from adapters.vocabulary import PARAMETERS
+
+_SENT: Final = frozenset((Support.NATIVE, Support.LIMITED, Support.CONDITIONAL, Support.RENAMED, Support.IGNORED))
+_OF_OPERATION: Final = {
+    Operation.CHAT: frozenset(("messages",)),
+    Operation.COMPLETIONS: frozenset(("prompt", "suffix", "echo", "best_of")),
+    Operation.EMBEDDINGS: frozenset(("input", "encoding_format", "dimensions", "user", "model")),
+}
+
+
+class AllowList:
+    """Leaves out, or refuses, whatever a provider does not know; compiled once from its file."""
+
+    def __init__(self, spec: ProviderSpec, provider: str, added: AbstractSet[str]) -> None:
+        """*added*: parameters that the target's patches may bring in."""
+        self._provider = provider
+        known = {name.partition(".")[0] for name, facts in spec.params.items() if facts.support in _SENT}
+        known |= {facts.to for facts in spec.params.values() if facts.to is not None}
+        # Openers of a remark, as in "top_k(default 40)", are not part of a name.
+        known |= {name.partition("(")[0].partition(".")[0] for name in spec.extra_params}
+        known |= {"model", "stream", "stream_options", *spec.defaults, *added}
+        unlisted = {name.partition(".")[0] for name in PARAMETERS - spec.params.keys()} if not spec.params else set()
+        self._allowed = {
+            operation: frozenset(own if operation is Operation.EMBEDDINGS else known | own | unlisted)
+            for operation, own in _OF_OPERATION.items()
+        }
+
+    def __call__(self, draft: Draft) -> None:
+        """Make *draft* hold only what the provider knows, each with a value."""
+        body = draft.body
+        unknown = body.keys() - self._allowed[draft.operation]
+        for name in sorted(unknown):
+            leave_out(draft, name, self._provider, "It takes only parameters it knows.")
+        for name in [name for name, value in body.items() if bytes(value) == b"null"]:
+            del body[name]
