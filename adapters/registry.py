@@ -16,7 +16,10 @@ from adapters.spec import FROM_TRANSPORT, ProviderSpec
 from adapters.validation import did_you_mean, one_of, problems_of
 
 DIRECTORY = Path(__file__).parent / "providers"
-_OWN_KEYS = ("schema", "id", "name", "kind", "as_of", "models")
+PRESETS = DIRECTORY / "presets"
+"""Files of tools that are known by what they inherit and the little in which they differ."""
+
+_OWN_KEYS = ("schema", "id", "name", "kind", "as_of", "verified", "note", "models")
 """What a file never takes from the one it inherits from."""
 
 
@@ -34,19 +37,25 @@ class UnknownProviderTypeError(LookupError):
 
 @cache
 def provider_types() -> list[str]:
-    """The ids of all provider files, in alphabetical order."""
+    """The ids of all provider files but the presets, in alphabetical order."""
     return sorted(path.stem for path in DIRECTORY.glob("*.yaml"))
+
+
+@cache
+def preset_types() -> list[str]:
+    """The ids of the presets, in alphabetical order. None of them is hosted."""
+    return sorted(path.stem for path in PRESETS.glob("*.yaml"))
 
 
 @cache
 def load_spec(type_id: str) -> ProviderSpec:
     """The facts about a type of provider; `UnknownProviderTypeError` or `SpecError` when there are none to be had."""
-    types = provider_types()
+    types = provider_types() + preset_types()
     if type_id not in types:
         raise UnknownProviderTypeError(
             f"'{type_id}' is not a provider type.{did_you_mean(type_id, types)}{one_of(types)}"
         )
-    return read_spec(DIRECTORY / f"{type_id}.yaml")
+    return read_spec(_file_of(type_id, PRESETS))
 
 
 def read_spec(path: Path) -> ProviderSpec:
@@ -68,11 +77,17 @@ def read_spec(path: Path) -> ProviderSpec:
     return spec
 
 
+def _file_of(type_id: str, directory: Path) -> Path:
+    """The file of *type_id* in *directory*, or the one of that name among the providers themselves."""
+    own = directory / f"{type_id}.yaml"
+    return own if own.is_file() else DIRECTORY / own.name
+
+
 def _inherit(raw: Mapping[str, Any], directory: Path) -> dict[str, Any]:
     parent_id = raw.get("inherits")
-    if not isinstance(parent_id, str) or not (directory / f"{parent_id}.yaml").is_file():
+    if not isinstance(parent_id, str) or not _file_of(parent_id, directory).is_file():
         return dict(raw)
-    parent = read_spec(directory / f"{parent_id}.yaml").model_dump(by_alias=True, exclude_unset=True)
+    parent = read_spec(_file_of(parent_id, directory)).model_dump(by_alias=True, exclude_unset=True)
     return merge({key: value for key, value in parent.items() if key not in _OWN_KEYS}, raw)
 
 
@@ -82,7 +97,7 @@ def _own_problems(raw: Mapping[str, Any], document: Document, path: Path) -> lis
     if raw.get("id") != path.stem:
         problems.append(document.problem(("id",), f"the id has to be the file's name, '{path.stem}'"))
     parent = raw.get("inherits")
-    if parent is not None and not (path.parent / f"{parent}.yaml").is_file():
+    if parent is not None and not _file_of(parent, path.parent).is_file():
         problems.append(document.problem(("inherits",), f"there is no provider file '{parent}.yaml'"))
     sources = raw.get("sources")
     known = {FROM_TRANSPORT, *(sources if isinstance(sources, dict) else ())}
