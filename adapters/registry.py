@@ -60,6 +60,11 @@ def load_spec(type_id: str) -> ProviderSpec:
 
 def read_spec(path: Path) -> ProviderSpec:
     """Read and check one provider file, with what it inherits; raises `SpecError` with everything that is wrong."""
+    return _read(path, ())
+
+
+def _read(path: Path, heirs: tuple[Path, ...]) -> ProviderSpec:
+    """As `read_spec`, for the sake of *heirs*, the files that inherit from it."""
     try:
         document = located_yaml.parse(path.read_text(encoding="utf-8"), path.name)
     except located_yaml.YamlError as error:
@@ -67,9 +72,10 @@ def read_spec(path: Path) -> ProviderSpec:
     raw = document.value
     if not isinstance(raw, dict):
         raise SpecError([document.problem((), "a mapping (key: value) is expected")])
-    problems = _own_problems(raw, document, path)
+    parent = _parent_of(raw, document, path, (*heirs, path))
+    problems = _own_problems(raw, document, path, parent)
     try:
-        spec = ProviderSpec.model_validate(_inherit(raw, path.parent))
+        spec = ProviderSpec.model_validate(_inherit(raw, parent))
     except ValidationError as error:
         problems += [document.problem(at, text, of_key=of_key) for at, of_key, text in problems_of(error, ProviderSpec)]
     if problems:
@@ -83,24 +89,44 @@ def _file_of(type_id: str, directory: Path) -> Path:
     return own if own.is_file() else DIRECTORY / own.name
 
 
-def _inherit(raw: Mapping[str, Any], directory: Path) -> dict[str, Any]:
+def _parent_of(raw: Mapping[str, Any], document: Document, path: Path, heirs: tuple[Path, ...]) -> ProviderSpec | None:
     parent_id = raw.get("inherits")
-    if not isinstance(parent_id, str) or not _file_of(parent_id, directory).is_file():
+    if not isinstance(parent_id, str):
+        return None
+    file = _file_of(parent_id, path.parent)
+    if file in heirs:
+        way = " -> ".join(heir.stem for heir in (*heirs[heirs.index(file) :], file))
+        raise SpecError([document.problem(("inherits",), f"it inherits from itself: {way}")])
+    if not file.is_file():
+        known = provider_types() + preset_types()
+        message = f"there is no provider file '{parent_id}.yaml'.{did_you_mean(parent_id, known)}"
+        raise SpecError([document.problem(("inherits",), message)])
+    return _read(file, heirs)
+
+
+def _inherit(raw: Mapping[str, Any], parent: ProviderSpec | None) -> dict[str, Any]:
+    if parent is None:
         return dict(raw)
-    parent = read_spec(_file_of(parent_id, directory)).model_dump(by_alias=True, exclude_unset=True)
-    return merge({key: value for key, value in parent.items() if key not in _OWN_KEYS}, raw)
+    inherited = parent.model_dump(by_alias=True, exclude_unset=True)
+    merged = merge({key: value for key, value in inherited.items() if key not in _OWN_KEYS}, raw)
+    return {**merged, "lineage": (parent.id, *parent.lineage)}
 
 
-def _own_problems(raw: Mapping[str, Any], document: Document, path: Path) -> list[Problem]:
-    """What a schema cannot see: the file's name, the file it inherits from, sources that do not exist."""
+def _own_problems(raw: Mapping[str, Any], document: Document, path: Path, parent: ProviderSpec | None) -> list[Problem]:
+    """What a schema cannot see: the file's name, and sources that do not exist or mean two things."""
     problems: list[Problem] = []
     if raw.get("id") != path.stem:
         problems.append(document.problem(("id",), f"the id has to be the file's name, '{path.stem}'"))
-    parent = raw.get("inherits")
-    if parent is not None and not _file_of(parent, path.parent).is_file():
-        problems.append(document.problem(("inherits",), f"there is no provider file '{parent}.yaml'"))
+    if "lineage" in raw:
+        problems.append(document.problem(("lineage",), "this follows from 'inherits'; leave it out", of_key=True))
     sources = raw.get("sources")
-    known = {FROM_TRANSPORT, *(sources if isinstance(sources, dict) else ())}
+    own = set(sources) if isinstance(sources, dict) else set()
+    inherited = set(parent.sources) if parent is not None else set()
+    problems += [
+        document.problem(("sources", name), f"'{name}' is a source of '{raw['inherits']}' already", of_key=True)
+        for name in sorted(own & inherited)
+    ]
+    known = {FROM_TRANSPORT, *own, *inherited}
     for at in document.values:
         if len(at) >= 2 and at[-2] == "src" and isinstance(at[-1], int):
             source = _at(raw, at)

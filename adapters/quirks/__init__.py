@@ -18,5 +18,5 @@ _REQUEST: dict[str, RequestQuirk] = {
 
 
 def request_quirk(spec: ProviderSpec) -> RequestQuirk | None:
-    """The function for requests to *spec*'s provider, or to the one it inherits from."""
-    return _REQUEST.get(spec.id) or (_REQUEST.get(spec.inherits) if spec.inherits else None)
+    """The function for requests to *spec*'s provider, or to the nearest one it inherits from."""
+    return next((_REQUEST[name] for name in (spec.id, *spec.lineage) if name in _REQUEST), None)

@@ -14,26 +14,27 @@ from adapters.spec import PARAMETERS, Kind, Support
 from adapters.types import FailureKind, Operation
 from adapters.vocabulary import EXTENSIONS
 
+SPEECH_ONLY = ("audio_cpp",)
+CHATTING = [name for name in provider_types() if name not in SPEECH_ONLY]
+
 
 def test_the_types_of_this_version_are_all_there() -> None:
-    assert provider_types() == [
-        "cerebras",
-        "fireworks",
-        "groq",
-        "llama_cpp_server",
-        "local",
-        "openai_compatible",
-        "together",
-        "vllm",
-    ]
+    hosted = ["cerebras", "fireworks", "groq", "together"]
+    engines = [
+        "audio_cpp", "gpustack", "kserve", "llama_cpp_python", "llama_cpp_server", "lm_studio", "local", "localai",
+        "mlx_lm", "ollama", "openai_compatible", "sglang", "tgi", "triton", "trtllm", "vllm",
+    ]  # fmt: skip
+
+    assert provider_types() == sorted(hosted + engines)
+    assert [name for name in provider_types() if load_spec(name).hosted] == hosted
 
 
-@pytest.mark.parametrize("name", provider_types())
+@pytest.mark.parametrize("name", CHATTING)
 def test_every_file_says_something_about_every_parameter(name: str) -> None:
     assert set(load_spec(name).params) >= PARAMETERS - EXTENSIONS
 
 
-@pytest.mark.parametrize("name", provider_types())
+@pytest.mark.parametrize("name", CHATTING)
 def test_every_file_names_the_chat_endpoint_and_what_unknown_fields_do(name: str) -> None:
     spec = load_spec(name)
 
@@ -43,7 +44,16 @@ def test_every_file_names_the_chat_endpoint_and_what_unknown_fields_do(name: str
         Support.IGNORED,
         Support.REJECTED,
         Support.UNKNOWN,
+        Support.CONDITIONAL,
     )
+
+
+@pytest.mark.parametrize("name", SPEECH_ONLY)
+def test_a_speech_engine_has_no_chat_and_says_nothing_about_its_parameters(name: str) -> None:
+    spec = load_spec(name)
+
+    assert not any(spec.endpoints[operation].available for operation in Operation)
+    assert not spec.params
 
 
 @pytest.mark.parametrize("name", [name for name in provider_types() if load_spec(name).hosted])
