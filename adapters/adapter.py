@@ -11,6 +11,8 @@ from adapters import failures, quirks
 from adapters.allow_list import AllowList
 from adapters.draft import AnswerNeeds, Draft, Unsupported
 from adapters.errors import ProviderError
+from adapters.message_facts import message_facts
+from adapters.message_patches import MessagePatches
 from adapters.patches import unsupported
 from adapters.request_patches import compile_patches, limit_to_send
 from adapters.shapes.base import Shape
@@ -71,6 +73,7 @@ class Adapter:
         self._allow = AllowList(spec, self._provider, added) if only_known else None
         usage = spec.params.get("stream_options.include_usage")
         self._ask_for_usage = usage is None or usage.support in (Support.NATIVE, Support.CONDITIONAL, Support.LIMITED)
+        self._messages = MessagePatches(message_facts(spec, self._provider, canonical))
         added_always = {**spec.context.ask_for_error, **spec.defaults}
         self._defaults = [(name, msgspec.Raw(_encode(value))) for name, value in added_always.items()]
         self._limit = limit_to_send(spec, target.max_output_tokens)
@@ -109,6 +112,8 @@ class Adapter:
                 patches[param](draft)
         if self._allow is not None:
             self._allow(draft)
+        if operation is Operation.CHAT and (self._messages.always or "tools" in out):
+            self._messages(draft)
         if operation is not Operation.EMBEDDINGS:
             for name, value in self._defaults:
                 if name not in out or bytes(out[name]) == b"null":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+import msgspec
+
 from adapters.draft import Draft
 from adapters.patches import leave_out
 from adapters.spec import ProviderSpec, Support
@@ -12,6 +14,7 @@ from adapters.types import Operation
 from adapters.vocabulary import PARAMETERS
 
 _SENT: Final = frozenset((Support.NATIVE, Support.LIMITED, Support.CONDITIONAL, Support.RENAMED, Support.IGNORED))
+_NULL: Final = msgspec.Raw(b"null")
 _OF_OPERATION: Final = {
     Operation.CHAT: frozenset(("messages",)),
     Operation.COMPLETIONS: frozenset(("prompt", "suffix", "echo", "best_of")),
@@ -42,5 +45,6 @@ class AllowList:
         unknown = body.keys() - self._allowed[draft.operation]
         for name in sorted(unknown):
             leave_out(draft, name, self._provider, "It takes only parameters it knows.")
-        for name in [name for name, value in body.items() if bytes(value) == b"null"]:
-            del body[name]
+        if _NULL in body.values():
+            for name in [name for name, value in body.items() if value == _NULL]:
+                del body[name]

@@ -1,0 +1,124 @@
+"""What a provider file says of messages, for one model, in the form that checks and changes of them need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from adapters.spec import ProviderSpec
+from adapters.vocabulary import MessageRule, PartSupport, Patch, Support, ToolCallIds
+
+REASONING_FIELDS: Final = frozenset((
+    "reasoning", "reasoning_content", "reasoning_details", "reasoning_text", "thinking", "thinking_blocks",
+))  # fmt: skip
+"""Where clients send the reasoning of an earlier turn back, by the server it came from."""
+
+KNOWN_PARTS: Final = ("text", "image_url", "input_audio", "video_url", "audio_url", "input_video", "file", "document")
+"""Types of content parts; each has its value under a member of the same name."""
+
+_LACKING: Final = (Support.REJECTED, Support.ABSENT, Support.UNKNOWN)
+_ID_PATTERNS: Final = {ToolCallIds.NINE_ALPHANUMERIC: r"^[a-zA-Z0-9]{9}$"}
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFacts:
+    """What one target takes in messages."""
+
+    provider: str
+    roles: frozenset[str]
+    """Empty: any."""
+    developer_to_system: bool
+    functions: bool
+    """The legacy role and calls of functions."""
+    single_system: bool
+    system_to_user: bool
+    """A system message in the middle of a conversation has to be a user's."""
+    names: bool
+    prefix_names: bool
+    parts: frozenset[str]
+    """Types of content parts; empty: any."""
+    content_as_string: bool
+    reasoning_known: bool
+    reasoning_field: str | None
+    reasoning_fields: frozenset[str]
+    reasoning_as_tags: bool
+    nulls: bool
+    cache_control: bool
+    nested: bool
+    """Members it does not know are refused inside messages as well."""
+    fields: frozenset[str]
+    call_fields: frozenset[str]
+    call_function_fields: frozenset[str]
+    ids: ToolCallIds | None
+    rules: frozenset[MessageRule]
+
+    @property
+    def id_pattern(self) -> str | None:
+        """What the id of a tool call has to look like, where it matters."""
+        return _ID_PATTERNS[self.ids] if self.ids is not None else None
+
+    @property
+    def plain(self) -> bool:
+        """Whether whatever OpenAI takes goes as it is."""
+        return not (
+            self.developer_to_system
+            or self.single_system
+            or self.system_to_user
+            or not self.names
+            or self.content_as_string
+            or self.reasoning_known
+            or not self.nulls
+            or not self.cache_control
+            or self.nested
+            or self.ids
+            or self.rules
+            or (self.parts and not self.parts.issuperset(("text", "image_url", "input_audio", "file")))
+        )
+
+
+def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageFacts:
+    """The facts of *spec* for the model of that canonical name."""
+    said = spec.messages
+    nested = spec.transport.unknown_body_fields.nested
+    replay = said.assistant_reasoning_in
+    name = said.name
+    developer = said.developer_role
+    # What depends on a template nobody has seen is not relied on.
+    sure = developer is None or (
+        developer.held_by(canonical) and (developer.support is not Support.CONDITIONAL or bool(developer.models))
+    )
+    to_system = not sure
+    fields = said.fields
+    tags = replay is not None and canonical.startswith(replay.think_tags) if replay and replay.think_tags else False
+    kept = frozenset(field for field in (replay.field, replay.alias) if field) if replay else frozenset()
+    mid = said.mid_conversation_system
+    vision = next((model.vision for model in spec.models if model.canonical == canonical), True)
+    return MessageFacts(
+        provider=provider,
+        roles=frozenset(said.roles) - ({"developer"} if to_system else set()),
+        developer_to_system=to_system,
+        functions=not said.roles or "function" in said.roles,
+        single_system=said.wants_single_system(canonical),
+        system_to_user=mid is not None and mid.patch is Patch.MAP_TO_USER and not mid.held_by(canonical),
+        names=name is None or name.support not in _LACKING,
+        prefix_names=name is not None and name.patch is Patch.PREFIX_CONTENT,
+        parts=frozenset(
+            kind
+            for kind, support in said.content_parts.items()
+            if support is not PartSupport.ABSENT
+            and (kind != "image_url" or vision or support is not PartSupport.CONDITIONAL)
+        ),
+        content_as_string=said.content_as_string,
+        reasoning_known=replay is not None,
+        reasoning_field=replay.field if replay and not tags else None,
+        reasoning_fields=frozenset() if tags else kept,
+        reasoning_as_tags=tags,
+        nulls=said.null_fields is None or said.null_fields.support not in _LACKING,
+        cache_control=not nested and (said.cache_control is None or said.cache_control.support not in _LACKING),
+        nested=nested,
+        fields=frozenset(fields.message) | kept,
+        call_fields=frozenset(fields.tool_call),
+        call_function_fields=frozenset(fields.call_function),
+        ids=said.tool_call_ids,
+        rules=frozenset(said.rules) - {MessageRule.CHOICE_NEEDS_TOOLS},
+    )

@@ -1,0 +1,227 @@
+"""One message after another in the form a target takes, with every change that is more than tidying reported."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import string
+from collections.abc import Sequence
+from typing import Any, Final
+
+from adapters.draft import Draft
+from adapters.message_facts import KNOWN_PARTS, REASONING_FIELDS, MessageFacts
+from adapters.patches import unsupported
+from adapters.types import Action
+
+Message = dict[str, Any]
+
+# The names under which changes are told; a closed list.
+ROLE: Final = "messages.role"
+NAME: Final = "messages.name"
+CONTENT: Final = "messages.content"
+CALLS: Final = "messages.tool_calls"
+CALL_IDS: Final = "messages.tool_call_id"
+REASONING: Final = "messages.reasoning"
+CACHE_CONTROL: Final = "messages.cache_control"
+FIELDS: Final = "messages.fields"
+
+_LETTERS: Final = string.ascii_letters + string.digits
+_BETWEEN_PARTS: Final = "\n"
+_SHOWN: Final = 40
+
+
+class Rewriter:
+    """Rewrites the messages of one request, in their order: ids stay consistent over the conversation."""
+
+    def __init__(self, facts: MessageFacts, draft: Draft, messages: Sequence[Any]) -> None:
+        self._facts = facts
+        names = {one.get("name") for one in messages if isinstance(one, dict) and one.get("role") == "user"}
+        self._prefix_names = facts.prefix_names and len(names - {None}) > 1
+        self._draft = draft
+        self._ids: dict[str, str] = {}
+        self._pattern = re.compile(facts.id_pattern) if facts.id_pattern else None
+        self._function_call: str | None = None
+
+    def rewrite(self, given: Message, number: int) -> Message:
+        """A copy of *given* that the target takes."""
+        facts = self._facts
+        message = {name: value for name, value in given.items() if value is not None or name == "content"}
+        if message.get("content", "") is None and message.get("role") != "assistant" and not facts.nulls:
+            del message["content"]
+        self._role(message)
+        self._functions(message, number)
+        self._reasoning(message)
+        self._refusal(message)
+        if "content" in message:
+            message["content"] = self._content(message, f"messages[{number}].content")
+        self._name(message)
+        self._calls(message)
+        if isinstance(message.get("tool_call_id"), str):
+            message["tool_call_id"] = self._call_id(message["tool_call_id"])
+        if not facts.cache_control and message.pop("cache_control", None) is not None:
+            self._told(CACHE_CONTROL, Action.DROPPED)
+        if facts.nested:
+            return self._known(message, facts.fields)
+        return message
+
+    def _told(self, param: str, action: Action) -> None:
+        self._draft.adjusted(param, action)
+
+    def _role(self, message: Message) -> None:
+        if message.get("role") == "developer" and self._facts.developer_to_system:
+            message["role"] = "system"
+            self._told(ROLE, Action.MAPPED)
+
+    def _functions(self, message: Message, number: int) -> None:
+        """Say the legacy call of a function as a tool call, and its result as that call's."""
+        if self._facts.functions:
+            return
+        call = message.pop("function_call", None)
+        if isinstance(call, dict):
+            self._function_call = f"call_{number:05d}"
+            made = {"id": self._function_call, "type": "function", "function": call}
+            message["tool_calls"] = [*(message.get("tool_calls") or ()), made]
+            self._told(CALLS, Action.REWRITTEN)
+        elif message.get("role") == "function" and self._function_call is not None:
+            message.pop("name", None)
+            message |= {"role": "tool", "tool_call_id": self._function_call}
+            self._told(ROLE, Action.MAPPED)
+
+    def _reasoning(self, message: Message) -> None:
+        facts = self._facts
+        if not facts.reasoning_known:
+            return
+        texts: list[str] = []
+        for name in sorted(REASONING_FIELDS & message.keys() - facts.reasoning_fields):
+            value = message.pop(name)
+            if isinstance(value, str) and value:
+                texts.append(value)
+            elif value:
+                self._told(REASONING, Action.DROPPED)
+        if not texts:
+            return
+        field = facts.reasoning_field
+        if facts.reasoning_as_tags and isinstance(message.get("content"), str):
+            message["content"] = f"<think>{texts[0]}</think>{message['content']}"
+            self._told(REASONING, Action.REWRITTEN)
+        elif field is None:
+            self._told(REASONING, Action.DROPPED)
+        elif field not in message:
+            message[field] = texts[0]
+            self._told(REASONING, Action.RENAMED)
+
+    def _refusal(self, message: Message) -> None:
+        """What a model would not do is what it said, where there is no field for it."""
+        if self._facts.nested and "refusal" in message and "refusal" not in self._facts.fields:
+            refusal = message.pop("refusal")
+            if isinstance(refusal, str) and refusal and not message.get("content"):
+                message["content"] = refusal
+                self._told(CONTENT, Action.REWRITTEN)
+
+    def _content(self, message: Message, where: str) -> Any:
+        content = message["content"]
+        if not isinstance(content, list):
+            return content
+        parts = [self._part(part, f"{where}[{number}]") for number, part in enumerate(content)]
+        if not self._facts.content_as_string:
+            return parts
+        for number, part in enumerate(parts):
+            if not isinstance(part, dict) or part.get("type") != "text":
+                place = f"{where}[{number}]"
+                error = unsupported(place, self._facts.provider)
+                error.message = f"{self._facts.provider} takes text alone, and '{place}' is none."
+                raise error
+        self._told(CONTENT, Action.REWRITTEN)
+        return _BETWEEN_PARTS.join(str(part.get("text", "")) for part in parts)
+
+    def _part(self, part: Any, place: str) -> Any:
+        if not isinstance(part, dict):
+            return part
+        facts = self._facts
+        kind = part.get("type")
+        if facts.parts and isinstance(kind, str) and kind not in facts.parts:
+            if kind == "refusal":
+                return {"type": "text", "text": part.get("refusal", "")}
+            error = unsupported(place, facts.provider)
+            error.message = (
+                f"Content parts of the type {kind[:_SHOWN]!r} are not supported by {facts.provider} ({place})."
+            )
+            raise error
+        kept = {name: value for name, value in part.items() if value is not None}
+        if not facts.cache_control and kept.pop("cache_control", None) is not None:
+            self._told(CACHE_CONTROL, Action.DROPPED)
+        return self._known(kept, frozenset(("type", *KNOWN_PARTS))) if facts.nested else kept
+
+    def _name(self, message: Message) -> None:
+        facts = self._facts
+        name = message.get("name")
+        if facts.names or name is None or (facts.functions and message.get("role") == "function"):
+            return
+        del message["name"]
+        content = message.get("content")
+        # Who speaks matters where several do.
+        if self._prefix_names and message.get("role") == "user" and isinstance(name, str) and isinstance(content, str):
+            message["content"] = f"{name}: {content}"
+            self._told(NAME, Action.REWRITTEN)
+        else:
+            self._told(NAME, Action.DROPPED)
+
+    def _calls(self, message: Message) -> None:
+        calls = message.get("tool_calls")
+        if calls is None:
+            return
+        if not isinstance(calls, list):
+            return
+        if not calls:
+            del message["tool_calls"]
+            return
+        message["tool_calls"] = [self._call(call) if isinstance(call, dict) else call for call in calls]
+
+    def _call(self, given: Message) -> Message:
+        facts = self._facts
+        call = {name: value for name, value in given.items() if value is not None}
+        call.setdefault("type", "function")
+        if isinstance(call.get("id"), str):
+            call["id"] = self._call_id(call["id"])
+        function = call.get("function")
+        if isinstance(function, dict):
+            function = {name: value for name, value in function.items() if value is not None}
+            arguments = function.get("arguments", "")
+            if not isinstance(arguments, str):
+                function["arguments"] = json.dumps(arguments, ensure_ascii=False)
+                self._told(CALLS, Action.REWRITTEN)
+            elif not arguments.strip():
+                function["arguments"] = "{}"
+                self._told(CALLS, Action.REWRITTEN)
+            call["function"] = self._known(function, facts.call_function_fields) if facts.nested else function
+        # The place in a stream, kept by clients that put calls together: it says nothing.
+        call.pop("index", None)
+        return self._known(call, facts.call_fields) if facts.nested else call
+
+    def _call_id(self, given: str) -> str:
+        if self._pattern is None or self._pattern.match(given):
+            return given
+        known = self._ids.get(given)
+        if known is None:
+            known = self._ids[given] = _nine_letters(given)
+            self._told(CALL_IDS, Action.REWRITTEN)
+        return known
+
+    def _known(self, members: Message, fields: frozenset[str]) -> Message:
+        if members.keys() <= fields:
+            return members
+        for name, value in members.items():
+            if name not in fields and value not in (None, [], {}, ""):
+                self._told(CACHE_CONTROL if name == "cache_control" else FIELDS, Action.DROPPED)
+        return {name: value for name, value in members.items() if name in fields}
+
+
+def _nine_letters(identifier: str) -> str:
+    """An id made of *identifier* alone, so that later turns of the conversation get the same one."""
+    number = int.from_bytes(hashlib.sha256(identifier.encode()).digest()[:8])
+    letters = []
+    for _ in range(9):
+        number, place = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[place])
+    return "".join(letters)
