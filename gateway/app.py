@@ -28,6 +28,7 @@ from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.redact import register_secret
 from gateway.telemetry.snapshots import Snapshots, publish_regularly
 from gateway.upstream.base import Upstream
+from gateway.upstream.fetch import Fetcher
 from gateway.upstream.http1 import Http1Upstream
 from local_engine.state import Engine
 
@@ -92,6 +93,8 @@ async def _build(settings: Settings, environ: Mapping[str, str], migrate: bool, 
     stack.callback(deadlines.close)
     upstream = _client(settings, deadlines)
     stack.push_async_callback(upstream.aclose)
+    fetcher = Fetcher(deadlines, private=settings.server.fetch_private_addresses)
+    stack.push_async_callback(fetcher.aclose)
     engines = await _engines(settings, environ, stack)
     catalog = Catalog.build(settings)
     metrics = Metrics(catalog.models, snapshots=Snapshots.from_environment())
@@ -112,6 +115,7 @@ async def _build(settings: Settings, environ: Mapping[str, str], migrate: bool, 
         backends=backends,
         ledger=CountingLedger(),
         settlements=settlements,
+        fetcher=fetcher,
         deadlines=deadlines,
     )
 

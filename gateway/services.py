@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gateway.storage.keys import KeyStore
     from gateway.storage.requests import RequestLog
     from gateway.telemetry.metrics import Metrics
+    from gateway.upstream.fetch import Fetcher
 
 HOP_HEADER: Final = b"x-gateway-hop"
 
@@ -40,6 +41,7 @@ class Services:
     backends: Backends
     ledger: Ledger
     settlements: Settlements
+    fetcher: Fetcher
     clock: Callable[[], float] = time.monotonic
     """Seconds; what every limit and duration of a request is measured by. Not the loop's own clock: uvloop's counts
     whole milliseconds, of which a request takes none."""

@@ -57,6 +57,9 @@ class ServerSettings(_Section):
         default="own", description="HTTP client; httpx for proxies and HTTP/2."
     )
 
+    fetch_private_addresses: bool = Field(
+        default=False, description="Fetch images for engines from addresses of your own network too."
+    )
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""

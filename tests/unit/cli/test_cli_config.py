@@ -55,6 +55,7 @@ def test_show_has_file_environment_and_defaults_together(tmp_path: Path, monkeyp
         "max_body": "1MiB",
         "drain_timeout": "120s",
         "upstream_client": "own",
+        "fetch_private_addresses": False,
     }
 
 
