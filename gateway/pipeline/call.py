@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gateway.pipeline.relay import StreamRelay
 
 
+    from gateway.pipeline.tally import Tally
 def stopping() -> ProviderError:
     """The failure of an attempt that the gateway ends because it stops."""
     return ProviderError(FailureKind.SHUTTING_DOWN, "The gateway is stopping; send the request again.")
@@ -44,6 +45,8 @@ class Attempt(msgspec.Struct, eq=False):
     """Text received so far: what a broken-off answer is charged by."""
 
 
+    tally: Tally | None = None
+    """The requests of an attempt that takes several; they are charged in place of what is noted here."""
 class Call(msgspec.Struct, eq=False):
     """What a client asked for, and what has happened to it so far."""
 

@@ -48,6 +48,15 @@ class AttemptClock(Watch):
         self.on_expire = self._cancel
         deadlines.add(self)
 
+    def call_begins(self, now: float, seconds: float) -> None:
+        """A further request of the attempt is sent: its first content has *seconds*, as far as the whole allows."""
+        if self.kind is FailureKind.STALLED or self._paused_at:
+            return  # content is coming already, and its clock goes on
+        if now + seconds < self._total:
+            self.deadline, self.kind = max(self.deadline, now + seconds), FailureKind.FIRST_CONTENT_TIMEOUT
+        else:
+            self.deadline, self.kind = self._total, FailureKind.TOTAL_TIMEOUT
+
     def content_came(self, now: float, stall_seconds: float) -> None:
         """A content event arrived: from now on the gap to the next one counts."""
         deadline, self.kind = now + stall_seconds, FailureKind.STALLED

@@ -29,6 +29,8 @@ class Hold(msgspec.Struct, eq=False):
 
     ledger: Ledger
     target: Target
+    choices: int = 1
+    """How many answers it pays for: each may be as long as the limit allows."""
     resolution: Resolution | None = None
     usage: Usage | None = None
     cost_nusd: int | None = None
@@ -60,8 +62,8 @@ class Ledger(Protocol):
 
     open_holds: int
 
-    def hold(self, key_id: str, target: Target) -> Hold:
-        """Reserve the worst case of an attempt; must be resolved by the caller."""
+    def hold(self, key_id: str, target: Target, choices: int = 1) -> Hold:
+        """Reserve the worst case of an attempt that gives *choices*; must be resolved by the caller."""
 
     def resolved(self, hold: Hold) -> None:
         """Called by a hold when it is resolved."""
@@ -76,9 +78,9 @@ class CountingLedger:
         self.open_holds = 0
         self.resolutions: dict[Resolution, int] = dict.fromkeys(Resolution, 0)
 
-    def hold(self, key_id: str, target: Target) -> Hold:
+    def hold(self, key_id: str, target: Target, choices: int = 1) -> Hold:
         self.open_holds += 1
-        return Hold(self, target)
+        return Hold(self, target, choices)
 
     def resolved(self, hold: Hold) -> None:
         self.open_holds -= 1

@@ -1,0 +1,217 @@
+"""An attempt that takes several requests: sends what a shape asks for, and gives what comes of it as one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from adapters import answers
+from adapters.adapter import Prepared
+from adapters.errors import ProviderError
+from adapters.repair.stream import StreamRepair
+from adapters.shapes.base import Answer, Continue, Outcome, Shape, Split
+from adapters.shapes.bodies import without
+from adapters.shapes.fan_out import merged
+from adapters.shapes.together import together
+from adapters.shapes.usage import sum_of_calls
+from adapters.stream import read_usage
+from adapters.types import Body
+from gateway.pipeline.backend import Backend
+from gateway.pipeline.call import Attempt, Call
+from gateway.pipeline.clock import AttemptClock
+from gateway.pipeline.fan_out import MergedStream, Opened
+from gateway.pipeline.places import Places
+from gateway.pipeline.tally import SentCall, Tally
+from gateway.pipeline.told import Told
+from gateway.pipeline.whole import is_stream, read_as_stream, read_refusal, read_whole
+from gateway.services import Services
+from gateway.upstream.base import RequestHead, UpstreamResponse
+
+_TRUE: Final = msgspec.Raw(b"true")
+_OF_THE_PROMPT: Final = ("messages", "prompt", "tools")
+
+
+class ShapedCalls:
+    """The requests of one attempt. Whoever is cancelled while they run leaves none behind."""
+
+    def __init__(
+        self,
+        call: Call,
+        attempt: Attempt,
+        backend: Backend,
+        head: RequestHead,
+        clock: AttemptClock,
+        first_event_seconds: float,
+        services: Services,
+    ) -> None:
+        """Each request has *first_event_seconds* for its first content; *clock* keeps that, and the whole."""
+        self.tally = attempt.tally = Tally()
+        self._call, self._attempt, self._backend, self._head, self._clock = call, attempt, backend, head, clock
+        self._first_event_seconds = first_event_seconds
+        self._services = services
+        self._hop = services.hop_header_after(call.hops) if call.hops else services.hop_header
+        self._places = Places(backend.concurrency)
+
+    async def begin(self, shape: Shape, body: Body) -> UpstreamResponse:
+        """The answer to *body* by way of *shape*, as if it came from one upstream."""
+        outcome = await shape.answer(body, Caller(self, shape))
+        if self._call.stream:
+            return self._streamed(outcome, shape)
+        return Told(await self._finished(outcome, shape), self._call.operation, stream=False)
+
+    # Whole answers
+
+    async def whole(self, body: Body, after: Shape) -> Answer:
+        """The answer to *body*, a request that the shape *after* makes."""
+        body = without(body, "stream", "stream_options")
+        prepared = self._prepare(body, after, stream=False)
+        if prepared.shape is not None:
+            outcome = await prepared.shape.answer(body, Caller(self, prepared.shape))
+            return await self._finished(outcome, prepared.shape)
+        opened = await self._send(body, prepared)
+        try:
+            raw, answer = await read_whole(
+                opened.response, self._backend.adapter, self._call.operation, prepared.needs, body
+            )
+        except ProviderError as failure:
+            opened.sent.failure = failure
+            raise
+        finally:
+            opened.close()
+        opened.sent.usage = read_usage(answer.usage)
+        opened.sent.text_bytes = answers.text_bytes(answer)
+        whole: Answer = msgspec.json.decode(raw)
+        return whole
+
+    async def _finished(self, outcome: Outcome, shape: Shape) -> Answer:
+        if isinstance(outcome, Split):
+            return merged(await together(self.whole(body, shape) for body in outcome.bodies))
+        if isinstance(outcome, Continue):
+            answer = await self.whole(outcome.body, shape)
+            usage = sum_of_calls(outcome.usage, answer.get("usage"))
+            return answer if usage is None else {**answer, "usage": usage}
+        return outcome
+
+    async def fetch(self, url: str, most_bytes: int) -> tuple[str, bytes]:
+        """What stands at an address that the client gave."""
+        return await self._services.fetcher.fetch(url, most_bytes)
+
+    # Streams
+
+    def _streamed(self, outcome: Outcome, shape: Shape) -> UpstreamResponse:
+        if isinstance(outcome, Split):
+            return self._merged([partial(self._open, body, shape) for body in outcome.bodies])
+        if isinstance(outcome, Continue):
+            return self._merged([partial(self._open, outcome.body, shape)], outcome)
+        return Told(outcome, self._call.operation, stream=True)
+
+    def _merged(self, openers: list[Callable[[], Awaitable[Opened]]], after: Continue | None = None) -> MergedStream:
+        return MergedStream(openers, self._backend.adapter, after.usage if after is not None else None)
+
+    async def _open(self, body: Body, after: Shape) -> Opened:
+        body = {**body, "stream": _TRUE}
+        prepared = self._prepare(body, after, stream=True)
+        if prepared.shape is not None:
+            outcome = await prepared.shape.answer(body, Caller(self, prepared.shape))
+            return _Nested(self._streamed(outcome, prepared.shape))
+        opened = await self._send(body, prepared)
+        try:
+            if not is_stream(opened.response):
+                provider = self._attempt.target.provider
+                events = await read_as_stream(opened.response, self._call.operation, provider)
+                opened.response = Told.of_events(events)
+            opened.repair = self._repair(prepared, body)
+        except BaseException as error:
+            if isinstance(error, ProviderError):
+                opened.sent.failure = error
+            opened.close()
+            raise
+        return opened
+
+    # One request
+
+    def _prepare(self, body: Body, after: Shape, *, stream: bool) -> Prepared:
+        prepared = self._backend.adapter.prepare(body, self._call.operation, stream, self._call.unsupported, after)
+        known = self._attempt.adjustments
+        new = tuple(adjustment for adjustment in prepared.adjustments if adjustment not in known)
+        if new:
+            self._attempt.adjustments = known + new
+        return prepared
+
+    async def _send(self, body: Body, prepared: Prepared) -> _Opened:
+        await self._places.take()
+        sent = self.tally.begin(sum(len(bytes(body[name])) for name in _OF_THE_PROMPT if name in body))
+        try:
+            self._clock.call_begins(self._services.clock(), self._first_event_seconds)
+            response = await self._backend.upstream.send(self._head, prepared.body, self._hop, sent)
+            sent.status = response.status
+            if self._attempt.status in (None, 200):
+                self._attempt.status = response.status
+            if response.status != 200:
+                try:
+                    told = await read_refusal(response)
+                finally:
+                    response.close()
+                raise self._backend.adapter.refusal(response.status, response.headers, told)
+        except BaseException as error:
+            if isinstance(error, ProviderError):
+                sent.failure = error
+            self._places.give_back()
+            raise
+        finally:
+            self._attempt.sent = self._attempt.sent or sent.sent
+        return _Opened(response, sent, self._places)
+
+    def _repair(self, prepared: Prepared, body: Body) -> StreamRepair:
+        return self._backend.adapter.repair.stream(self._call.operation, prepared.needs, body)
+
+
+class Caller:
+    """What a shape sees of `ShapedCalls`."""
+
+    __slots__ = ("_calls", "_shape")
+
+    def __init__(self, calls: ShapedCalls, shape: Shape) -> None:
+        self._calls = calls
+        self._shape = shape
+
+    async def whole(self, body: Body) -> Answer:
+        return await self._calls.whole(body, self._shape)
+
+    async def fetch(self, url: str, most_bytes: int) -> tuple[str, bytes]:
+        return await self._calls.fetch(url, most_bytes)
+
+
+class _Opened:
+    """A request of which the head of the answer is here, with its place at the provider."""
+
+    __slots__ = ("_places", "repair", "response", "sent")
+
+    def __init__(self, response: UpstreamResponse, sent: SentCall, places: Places) -> None:
+        self.response = response
+        self.sent = sent
+        self.repair: StreamRepair | None = None
+        self._places: Places | None = places
+
+    def close(self) -> None:
+        self.response.close()
+        places, self._places = self._places, None
+        if places is not None:
+            places.give_back()
+
+
+class _Nested:
+    """What a further shape made of a request: its calls are accounted for by themselves."""
+
+    __slots__ = ("repair", "response", "sent")
+
+    def __init__(self, response: UpstreamResponse) -> None:
+        self.response = response
+        self.sent: SentCall | None = None
+        self.repair: StreamRepair | None = None
+
+    def close(self) -> None:
+        self.response.close()
