@@ -14,6 +14,7 @@ from adapters.errors import ProviderError
 from adapters.message_facts import message_facts
 from adapters.message_patches import MessagePatches
 from adapters.patches import unsupported
+from adapters.repair.repair import compile_repair
 from adapters.request_patches import compile_patches, limit_to_send
 from adapters.shapes.base import Shape
 from adapters.shapes.compile import compile_shapes
@@ -83,6 +84,8 @@ class Adapter:
         self.progress = progress_marker(field) if field is not None else None
         """What marks the chunks of a stream that only report progress, if there are such."""
         self.usage_per_choice = spec.usage.per_choice
+        self.repair = compile_repair(spec, target.model)
+        """What makes answers read like OpenAI's."""
 
     def prepare(
         self,

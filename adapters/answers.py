@@ -12,7 +12,7 @@ from adapters.types import Operation
 
 _NOT_OF_THE_WHOLE: Final = ("choices", "object")
 _NOTHING: Final = msgspec.Raw(b"null")
-_SILENCE: Final = {"role": "assistant", "content": None}
+SILENCE: Final = {"role": "assistant", "content": None}
 _NO_ERROR: Final = frozenset((b"null", b'""', b"{}", b"false"))
 # No model calls more tools at once; an index beyond it is nonsense, and would be filled up to.
 _MOST_CALLS: Final = 2048
@@ -22,10 +22,35 @@ class UnreadableError(ValueError):
     """An answer or a stream is JSON, but of no shape that can be turned into the other."""
 
 
+class AnswerMessage(msgspec.Struct, gc=False):
+    """The message of a choice; undecoded, but for what has to be of one type."""
+
+    role: Any = None
+    content: msgspec.Raw = _NOTHING
+    reasoning: msgspec.Raw = _NOTHING
+    reasoning_content: msgspec.Raw = _NOTHING
+    tool_calls: msgspec.Raw = _NOTHING
+    function_call: msgspec.Raw = _NOTHING
+
+
+class AnswerChoice(msgspec.Struct, gc=False):
+    """One choice of an answer: ``message`` in chat, ``text`` in completions."""
+
+    index: Any = None
+    message: AnswerMessage | None = None
+    text: msgspec.Raw = _NOTHING
+    finish_reason: Any = None
+    logprobs: msgspec.Raw = _NOTHING
+
+
 class Answer(msgspec.Struct, gc=False):
     """The parts of an answer that we act on."""
 
-    choices: list[msgspec.Raw] | None = None
+    id: Any = None
+    object: Any = None
+    created: Any = None
+    model: Any = None
+    choices: list[AnswerChoice] | None = None
     data: msgspec.Raw = _NOTHING
     usage: msgspec.Raw = _NOTHING
     error: msgspec.Raw = _NOTHING
@@ -43,7 +68,7 @@ def read_answer(body: bytes) -> Answer:
 
 
 def has_error(answer: Answer) -> bool:
-    """True when a 200 holds an error object instead of an answer (U25)."""
+    """True when a 200 holds an error object beside or instead of an answer (U25); see also `is_error`."""
     return answer.error is not _NOTHING and bytes(answer.error) not in _NO_ERROR
 
 
@@ -56,7 +81,14 @@ def is_complete(answer: Answer, operation: Operation) -> bool:
 
 def text_bytes(answer: Answer) -> int:
     """How much text the answer holds, about: what it is charged by when it tells no usage."""
-    return sum(len(bytes(choice)) for choice in answer.choices or ())
+    length = 0
+    for choice in answer.choices or ():
+        length += len(bytes(choice.text))
+        if choice.message is not None:
+            said = choice.message
+            length += sum(len(bytes(value)) for value in (said.content, said.reasoning, said.reasoning_content))
+            length += len(bytes(said.tool_calls)) + len(bytes(said.function_call))
+    return length
 
 
 def with_model(body: bytes, model: bytes) -> bytes:
@@ -75,7 +107,7 @@ def fold(payloads: list[bytes], operation: Operation, *, usage_per_choice: bool 
     """
     try:
         whole = _fold(payloads, operation, usage_per_choice)
-    except _SHAPE_ERRORS as error:
+    except SHAPE_ERRORS as error:
         raise UnreadableError(str(error)) from None
     if any(choice["finish_reason"] is None for choice in whole["choices"]):
         raise UnreadableError("a choice has no finish_reason")
@@ -93,16 +125,17 @@ def _fold(payloads: list[bytes], operation: Operation, usage_per_choice: bool) -
         for part in chunk.get("choices") or ():
             index = part.get("index") or 0
             choice = choices.setdefault(index, {"index": index, "finish_reason": None})
-            _fold_choice(choice, part, operation)
+            fold_choice(choice, part, operation)
     whole["object"] = "chat.completion" if operation is Operation.CHAT else "text_completion"
     whole["choices"] = [choices[index] for index in sorted(choices)]
     for choice in whole["choices"]:
-        if choice.get("message") == _SILENCE:
+        if choice.get("message") == SILENCE:
             choice["message"]["content"] = ""  # as in a whole answer; null stands beside tool calls and the like
     return whole
 
 
-def _fold_choice(choice: dict[str, Any], part: dict[str, Any], operation: Operation) -> None:
+def fold_choice(choice: dict[str, Any], part: dict[str, Any], operation: Operation) -> None:
+    """Add the next piece of a choice to what there is of it. Raises what odd JSON raises when it is taken apart."""
     if part.get("finish_reason") is not None:
         choice["finish_reason"] = part["finish_reason"]
     logprobs = part.get("logprobs")
@@ -145,7 +178,7 @@ def unfold(body: bytes, operation: Operation) -> list[bytes]:
     """
     try:
         return [msgspec.json.encode(payload) for payload in _unfold(body, operation)]
-    except _SHAPE_ERRORS as error:
+    except SHAPE_ERRORS as error:
         raise UnreadableError(str(error)) from None
 
 
@@ -177,7 +210,7 @@ def _unfold(body: bytes, operation: Operation) -> list[dict[str, Any]]:
 
 
 # What decoded JSON of an unexpected shape raises when it is taken apart.
-_SHAPE_ERRORS: Final = (ValueError, AttributeError, IndexError, KeyError, RecursionError, TypeError)
+SHAPE_ERRORS: Final = (ValueError, msgspec.DecodeError, AttributeError, IndexError, KeyError, RecursionError, TypeError)
 
 
 def error_in(answer: Answer) -> ErrorFields:

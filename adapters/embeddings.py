@@ -1,10 +1,10 @@
-"""The two encodings of embedding vectors, and the turn from one to the other."""
+"""Lists of embedding vectors: in OpenAI's shape, and in the encoding that was asked for."""
 
 from __future__ import annotations
 
 import base64
 import struct
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -12,11 +12,39 @@ from adapters.answers import UnreadableError
 
 
 class _Vector(msgspec.Struct, gc=False):
+    index: Any = None
+    object: Any = None
     embedding: msgspec.Raw = msgspec.Raw(b"null")
 
 
 _decode_vectors = msgspec.json.Decoder(list[_Vector]).decode
 _STARTS_WITH: Final = {"base64": b'"', "float": b"["}
+
+
+def mend_list(body: bytes, kind: Any, model: Any, vectors: msgspec.Raw, usage: msgspec.Raw, named: str) -> bytes:
+    """The answer *body* with what strict clients need: places in the list, kinds of objects, a model, a usage.
+
+    *kind*, *model*, *vectors* and *usage* are its members; *named* is the model where it names none. A usage that was
+    not told says zero, as the type has no other way to say so. Raises `UnreadableError` for what is no list of vectors.
+    """
+    try:
+        found = _decode_vectors(vectors)
+        sound = all(type(vector.index) is int and vector.object == "embedding" for vector in found)
+        if sound and kind == "list" and type(model) is str and bytes(usage)[:1] == b"{":
+            return body
+        whole = msgspec.json.decode(body)
+        for place, item in enumerate(whole["data"]):
+            if not isinstance(item.get("index"), int):
+                item["index"] = place
+            item["object"] = "embedding"
+    except (msgspec.DecodeError, AttributeError, KeyError, RecursionError, TypeError) as error:
+        raise UnreadableError(str(error)) from None
+    whole["object"] = "list"
+    if not isinstance(whole.get("model"), str):
+        whole["model"] = named
+    if not isinstance(whole.get("usage"), dict):
+        whole["usage"] = {"prompt_tokens": 0, "total_tokens": 0}
+    return msgspec.json.encode(whole)
 
 
 def with_encoding(body: bytes, vectors: msgspec.Raw, encoding: str) -> bytes:

@@ -61,6 +61,7 @@ def read_usage(usage: msgspec.Raw) -> Usage | None:
 class Delta(msgspec.Struct, gc=False):
     """What a chunk adds to a choice; values stay undecoded, because only their presence matters here."""
 
+    role: Any = None
     content: msgspec.Raw = _NOTHING
     reasoning_content: msgspec.Raw = _NOTHING
     reasoning: msgspec.Raw = _NOTHING
@@ -73,15 +74,20 @@ class Delta(msgspec.Struct, gc=False):
 class Choice(msgspec.Struct, gc=False):
     """One choice of a chunk: ``delta`` in chat, ``text`` in completions."""
 
-    index: int | None = 0
+    index: int | None = None
     delta: Delta | None = None
     text: msgspec.Raw = _NOTHING
     finish_reason: str | None = None
+    logprobs: msgspec.Raw = _NOTHING
 
 
 class Chunk(msgspec.Struct, gc=False):
     """One ``data:`` payload of a stream."""
 
+    id: Any = None
+    object: Any = None
+    created: Any = None
+    model: Any = None
     choices: list[Choice] | None = None
     usage: msgspec.Raw = _NOTHING
     error: msgspec.Raw = _NOTHING
@@ -93,7 +99,8 @@ class StreamEvent(msgspec.Struct, gc=False):
     *raw* is what the upstream sent, with its terminating blank line; *data* the payload of its ``data:`` lines.
     *text_bytes* is the length of the text it adds, for counting where a provider sends no usage.
     *finish_reasons* are those of the choices that end here, by index. *has_usage* is true also for a usage that makes
-    no sense, for which *usage* is None.
+    no sense, for which *usage* is None. *plain* is a piece of text in exactly the shape that OpenAI gives it, for which
+    a repair has nothing to do; other events may need none either, but have to be looked at.
     """
 
     kind: EventKind
@@ -104,6 +111,7 @@ class StreamEvent(msgspec.Struct, gc=False):
     text_bytes: int = 0
     has_choices: bool = False
     has_usage: bool = False
+    plain: bool = False
 
 
 _decode = msgspec.json.Decoder(Chunk).decode
@@ -127,9 +135,13 @@ def read_event(raw: bytes, data: bytes) -> StreamEvent:
         usage = read_usage(chunk.usage)
     choices = chunk.choices
     if choices and len(choices) == 1 and not has_usage and choices[0].finish_reason is None:
-        kind, text_bytes = _read_choice(choices[0])  # nearly all events are one more word
-        return StreamEvent(kind, raw, data, None, (), text_bytes, True)
+        choice = choices[0]
+        kind, text_bytes = _read_choice(choice)  # nearly all events are one more word
+        plain = kind is _CONTENT and _is_plain(chunk, choice)
+        return StreamEvent(kind, raw, data, None, (), text_bytes, True, False, plain)
     if not choices:
+        if choices is None and not has_usage and says_error(data):
+            return StreamEvent(_ERROR, raw, data)
         return StreamEvent(_USAGE if has_usage else _OTHER, raw, data, usage, has_usage=has_usage)
     kind, text_bytes = _OTHER, 0
     finish_reasons: tuple[tuple[int, str], ...] = ()
@@ -145,6 +157,47 @@ def read_event(raw: bytes, data: bytes) -> StreamEvent:
     elif kind is _OTHER and has_usage:
         kind = _USAGE
     return StreamEvent(kind, raw, data, usage, finish_reasons, text_bytes, True, has_usage)
+
+
+def _is_plain(chunk: Chunk, choice: Choice) -> bool:
+    """Whether a chunk with text is one that OpenAI itself could have sent."""
+    delta = choice.delta
+    if delta is None:
+        kind = "text_completion"
+    else:
+        kind = "chat.completion.chunk"
+        if (
+            delta.role is not None
+            or (delta.tool_calls is not _NOTHING and delta.tool_calls != _NOTHING)
+            or (delta.reasoning is not _NOTHING and delta.reasoning != _NOTHING)
+            or (delta.reasoning_content is not _NOTHING and delta.reasoning_content != _NOTHING)
+            or (choice.logprobs is not _NOTHING and not is_usual(bytes(choice.logprobs)))
+            or bytes(delta.content)[:1] != b'"'
+        ):
+            return False
+    return bool(
+        chunk.object == kind
+        and type(chunk.created) is int
+        and choice.index is not None
+        and chunk.id
+        and type(chunk.id) is str
+        and type(chunk.model) is str
+    )
+
+
+def says_error(data: bytes) -> bool:
+    """Whether a payload without choices is an error in one of the envelopes that hold no ``error`` member."""
+    try:
+        fields = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    if not isinstance(fields, dict):
+        return False
+    if fields.get("object") == "error":
+        return True
+    if isinstance(fields.get("message"), str):
+        return any(fields.get(name) for name in ("code", "type", "status", "status_code"))
+    return isinstance(fields.get("detail"), (str, list)) and bool(fields["detail"])
 
 
 def _read_choice(choice: Choice) -> tuple[EventKind, int]:
@@ -167,6 +220,14 @@ def _read_choice(choice: Choice) -> tuple[EventKind, int]:
 
 
 _NO_CALLS: Final = _EMPTY | {b"[]"}
+
+
+def is_usual(logprobs: bytes) -> bool:
+    """Whether the log probabilities of a chat are in OpenAI's shape, by a look at their bytes."""
+    return logprobs == b"null" or (
+        logprobs.startswith(b'{"content":')
+        and (b'"logprob":' not in logprobs or (b'"top_logprobs":' in logprobs and b'"bytes":' in logprobs))
+    )
 
 
 def without_usage(event: StreamEvent) -> StreamEvent:
@@ -214,6 +275,10 @@ def usage_event(like: StreamEvent) -> StreamEvent:
     """A usage chunk of its own, with ``choices: []`` (decision 38), made from an event that carries usage."""
     fields = msgspec.json.decode(like.data, type=dict[str, msgspec.Raw])
     fields["choices"] = msgspec.Raw(b"[]")
+    if like.usage is not None and b'"total_tokens"' not in bytes(fields["usage"]):
+        usage: dict[str, Any] = msgspec.json.decode(fields["usage"])
+        usage["total_tokens"] = like.usage.prompt_tokens + like.usage.completion_tokens
+        fields["usage"] = msgspec.Raw(msgspec.json.encode(usage))
     return _rebuilt(like, fields)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from adapters import answers
 from adapters.adapter import refuse_operation
+from adapters.draft import AnswerNeeds
 from adapters.embeddings import with_encoding
 from adapters.errors import ProviderError
 from adapters.pricing import estimated_tokens
@@ -77,9 +78,9 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
         if response.status != 200:
             raise backend.adapter.refusal(response.status, response.headers, await _refusal_body(response))
         if out is not None:
-            usage = await _stream(call, attempt, route, backend, out, clock, response, now)
+            usage = await _stream(call, attempt, route, backend, out, clock, response, prepared.needs, now)
         else:
-            usage = await _whole(call, attempt, route, backend, response, now)
+            usage = await _whole(call, attempt, route, backend, response, prepared.needs, now)
     except ProviderError as failure:
         if failure.kind is FailureKind.INTERRUPTED:
             failure.kind = FailureKind.RESET  # nothing was passed on: it may be tried again
@@ -126,10 +127,11 @@ async def _whole(
     route: Route,
     backend: Backend,
     response: UpstreamResponse,
+    needs: AnswerNeeds | None,
     now: Callable[[], float],
 ) -> Usage | None:
     """Read, check and send an answer in one piece."""
-    body, answer = await read_whole(response, backend.adapter, call.operation)
+    body, answer = await read_whole(response, backend.adapter, call.operation, needs, call.body)
     if call.encoding:
         body = _encoded(call, body, answer, attempt.target.provider)
     usage = read_usage(answer.usage)
@@ -160,6 +162,7 @@ async def _stream(
     out: StreamOut,
     clock: AttemptClock,
     response: UpstreamResponse,
+    needs: AnswerNeeds | None,
     now: Callable[[], float],
 ) -> Usage | None:
     """Relay a stream to its end; what breaks after the first content is told to the client here."""
@@ -177,6 +180,7 @@ async def _stream(
         stall_seconds=route.model.stall_seconds,
         error_of=backend.adapter.error,
         settle=lambda usage: _resolve(call, attempt, usage),
+        repair=backend.adapter.repair.stream(call.operation, needs, call.body, call.choices),
         model=route.alias,
         progress=backend.adapter.progress,
         usage_per_choice=backend.adapter.usage_per_choice,

@@ -8,8 +8,10 @@ from typing import Final
 
 import msgspec
 
+from adapters.answers import SHAPE_ERRORS
 from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
+from adapters.repair.stream import AnswerFailedError, StreamRepair
 from adapters.stream import StreamEvent, add_usage, is_progress, read_event, usage_event, with_model, without_usage
 from adapters.types import EventKind, FailureKind, Usage
 from gateway.pipeline.call import Attempt, Call
@@ -45,6 +47,7 @@ class StreamRelay:
         stall_seconds: float,
         error_of: Callable[[ErrorFields], ProviderError],
         settle: Callable[[Usage | None], None],
+        repair: StreamRepair,
         model: bytes | None,
         progress: bytes | None = None,
         usage_per_choice: bool = False,
@@ -63,6 +66,7 @@ class StreamRelay:
         self._stall_seconds = stall_seconds
         self._error_of = error_of
         self._settle = settle
+        self._repair = repair
         self._model = model
         self._progress = progress
         self._usage_per_choice = usage_per_choice
@@ -90,7 +94,10 @@ class StreamRelay:
                 if payload is None or not payload:
                     continue  # comments and empty events are the upstream's own keep-alive
                 if payload == b"[DONE]":
-                    self._finish()
+                    self._finish(done=True)
+                    return
+                if event.name == "error":
+                    self._fail(self._error_of(read_error(payload) or ErrorFields()))
                     return
                 self._take(event.raw, payload)
                 if self._ended:
@@ -109,6 +116,8 @@ class StreamRelay:
             last, error = self._last_event(error)
             if error is None and last is not None and last.data and last.data != b"[DONE]":
                 self._take(b"data: " + last.data + b"\n\n", last.data)
+        if not self._ended:
+            self._pass_all(self._repair.end(done=False))
         if not self._ended:
             if self._is_complete():
                 self._finish()
@@ -139,9 +148,7 @@ class StreamRelay:
         try:
             event = read_event(raw, payload)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            self._malformed += 1
-            if self._malformed > _MAX_MALFORMED:
-                self._fail(ProviderError(FailureKind.MALFORMED, self._says("sent events that are not JSON")))
+            self._note_malformed()
             return
         kind = event.kind
         if kind is _ERROR:
@@ -158,23 +165,68 @@ class StreamRelay:
             event = without_usage(event)
         if not event.has_choices and kind is _OTHER and self._malformed == 0 and not self.committed:
             return  # a first chunk without choices says nothing, and some clients index choices[0]
+        if kind is not _OTHER and kind is not _USAGE:
+            self._attempt.text_bytes += event.text_bytes
+            self._content_events += 1
+            self._clock.content_came(self._now(), self._stall_seconds)
+        if event.plain and self._is_unmarked(payload):
+            self._pass(event)
+        else:
+            self._repaired(event)
+        if self._content_events > self._most_events and not self._ended:
+            self._fail(ProviderError(FailureKind.TOO_LARGE, self._says("went on past the token limit it was given")))
+
+    def _note_malformed(self) -> None:
+        self._malformed += 1
+        if self._malformed > _MAX_MALFORMED:
+            self._fail(ProviderError(FailureKind.MALFORMED, self._says("sent events that are not JSON")))
+
+    def _is_unmarked(self, payload: bytes) -> bool:
+        """Whether plain text may pass as it is."""
+        repair = self._repair
+        if not repair.idle:
+            return False
+        if repair.markers:
+            return not any(marker in payload for marker in repair.markers)
+        return True
+
+    def _repaired(self, event: StreamEvent) -> None:
+        repair = self._repair
+        try:
+            events = repair.take(event)
+        except AnswerFailedError as failed:
+            self._fail(self._error_of(failed.fields))
+            return
+        except SHAPE_ERRORS:
+            self._note_malformed()
+            return
+        if repair.usage is not None:
+            told, repair.usage = repair.usage, None
+            if told.usage is not None:
+                self.usage, self._usage_event = told.usage, told
+        self._pass_all(events)
+        if repair.over and not self._ended:
+            # The client has its answer; what else the upstream has to say is not waited for.
+            self._finish()
+            self._resolve()
+
+    def _pass_all(self, events: list[StreamEvent]) -> None:
+        for event in events:
+            if not self._ended:
+                self._pass(event)
+
+    def _pass(self, event: StreamEvent) -> None:
+        """Give the client an event that is as it should be."""
         if event.finish_reasons:
             self._finished.update(index for index, _ in event.finish_reasons)
         if self._model is not None:
             event = with_model(event, self._model)
         self._batch.append(event.raw)
-        if kind is _OTHER or kind is _USAGE:
+        if event.kind is _OTHER or event.kind is _USAGE:
             self._hold_back(len(event.raw))
-            return
-        self._attempt.text_bytes += event.text_bytes
-        self._content_events += 1
-        now = self._now()
-        if not self.committed:
+        elif not self.committed:
             self.committed = True
-            self._attempt.first_content = now
-        self._clock.content_came(now, self._stall_seconds)
-        if self._content_events > self._most_events:
-            self._fail(ProviderError(FailureKind.TOO_LARGE, self._says("went on past the token limit it was given")))
+            self._attempt.first_content = self._now()
 
     def _hold_back(self, size: int) -> None:
         if not self.committed:
@@ -187,13 +239,14 @@ class StreamRelay:
     def _is_complete(self) -> bool:
         return len(self._finished) >= self._call.choices
 
-    def _finish(self) -> None:
+    def _finish(self, *, done: bool = False) -> None:
+        self._pass_all(self._repair.end(done=done))
         if not self._is_complete() and not (self.committed and self._finished):
             self._fail(ProviderError(FailureKind.INTERRUPTED, self._says("ended the answer without a finish_reason")))
             return
         if self._call.wants_usage and self._usage_event is not None:
-            event = usage_event(self._usage_event)
-            self._batch.append((with_model(event, self._model) if self._model is not None else event).raw)
+            for event in self._repair.take(usage_event(self._usage_event)):
+                self._batch.append((with_model(event, self._model) if self._model is not None else event).raw)
         self._batch.append(DONE)
         self._ended = True
         self._settle(self.usage)
@@ -204,9 +257,13 @@ class StreamRelay:
         self._clock.on_expire = self._resolve
 
     def _fail(self, error: ProviderError) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        if self.committed:
+            self._batch += [event.raw for event in self._repair.release()]
         if self.committed and self._batch:
             self._out.write(b"".join(self._batch), self._now())
-        self._ended = True
         self.failure = error
         self._resolve()
 

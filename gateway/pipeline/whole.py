@@ -8,24 +8,36 @@ import msgspec
 
 from adapters import answers
 from adapters.adapter import Adapter
+from adapters.draft import AnswerNeeds
 from adapters.errors import ProviderError
-from adapters.types import FailureKind, Operation
+from adapters.failures import ErrorFields, read_error
+from adapters.repair.stream import AnswerFailedError
+from adapters.stream import read_event, says_error
+from adapters.types import Body, EventKind, FailureKind, Operation
 from gateway.pipeline.stream_out import DONE
 from gateway.upstream.base import UpstreamResponse
 from gateway.upstream.sse import SseSplitter
 
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
+_MAX_REFUSAL_BYTES: Final = 256 * 1024
 
 
 async def read_whole(
-    response: UpstreamResponse, adapter: Adapter, operation: Operation
+    response: UpstreamResponse,
+    adapter: Adapter,
+    operation: Operation,
+    needs: AnswerNeeds | None = None,
+    request: Body | None = None,
 ) -> tuple[bytes, answers.Answer]:
-    """Body and parts of a good answer; one that came as a stream is put together. `ProviderError` for any other."""
+    """Body, as OpenAI would have said it, and parts of a good answer; one that came as a stream is put together.
+
+    *needs* and *request* are what was prepared, and from what. `ProviderError` for an answer that is none.
+    """
     body = await response.read(MAX_ANSWER_BYTES)
     provider = adapter.target.provider
     content_type = response.headers.get("content-type", "").lower()
     if content_type.startswith("text/event-stream"):
-        body = _folded(body, operation, provider)
+        body = _folded(body, adapter, operation, needs, request or {})
     elif content_type.startswith("text/html"):
         raise _not_an_answer(provider, content_type)
     try:
@@ -35,8 +47,20 @@ async def read_whole(
     if answers.has_error(answer):
         raise adapter.error(answers.error_in(answer))
     if not answers.is_complete(answer, operation):
-        raise ProviderError(FailureKind.EMPTY, f"{provider} answered without an answer in it.")
-    return body, answer
+        raise _no_answer(body, adapter)
+    try:
+        return adapter.repair.whole(body, answer, operation, needs, request or {}), answer
+    except AnswerFailedError as failed:
+        raise adapter.error(failed.fields) from None
+    except answers.UnreadableError:
+        raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with something of no known shape.") from None
+
+
+def _no_answer(body: bytes, adapter: Adapter) -> ProviderError:
+    """The failure of a 200 that holds neither an answer nor an ``error``: an error of another shape, or nothing."""
+    if says_error(body):
+        return adapter.error(read_error(body) or ErrorFields())
+    return ProviderError(FailureKind.EMPTY, f"{adapter.target.provider} answered without an answer in it.")
 
 
 async def read_as_stream(response: UpstreamResponse, operation: Operation, provider: str) -> bytes:
@@ -58,19 +82,40 @@ async def read_as_stream(response: UpstreamResponse, operation: Operation, provi
     return b"".join(b"data: %b\n\n" % payload for payload in payloads) + DONE
 
 
+async def read_refusal(response: UpstreamResponse) -> bytes:
+    """What a refusal says, or nothing where that cannot be read: its status says enough."""
+    try:
+        return await response.read(_MAX_REFUSAL_BYTES)
+    except ProviderError:
+        return b""
+
+
 def is_stream(response: UpstreamResponse) -> bool:
     """Whether *response* says that it is a stream of events."""
     return response.headers.get("content-type", "").lower().startswith("text/event-stream")
 
 
-def _folded(body: bytes, operation: Operation, provider: str) -> bytes:
+def _folded(body: bytes, adapter: Adapter, operation: Operation, needs: AnswerNeeds | None, request: Body) -> bytes:
     splitter = SseSplitter()
-    events = [*splitter.feed(body), splitter.close()]
-    payloads = [event.data for event in events if event is not None and event.data and event.data != b"[DONE]"]
+    repair = adapter.repair.stream(operation, needs, request)
+    payloads: list[bytes] = []
     try:
-        return answers.fold(payloads, operation)
-    except answers.UnreadableError:
-        raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with a stream that cannot be read.") from None
+        for event in (*splitter.feed(body), splitter.close()):
+            if event is None or not event.data or event.data == b"[DONE]":
+                continue
+            read = read_event(event.raw, event.data)
+            if read.kind is EventKind.ERROR:
+                raise adapter.error(read_error(event.data) or ErrorFields())
+            payloads += [mended.data for mended in repair.take(read)]
+        payloads += [mended.data for mended in repair.end(done=True)]
+        if repair.usage is not None:
+            payloads.append(repair.usage.data)
+        return answers.fold(payloads, operation, usage_per_choice=adapter.usage_per_choice)
+    except AnswerFailedError as failed:
+        raise adapter.error(failed.fields) from None
+    except (answers.UnreadableError, *answers.SHAPE_ERRORS):
+        told = f"{adapter.target.provider} answered with a stream that cannot be read."
+        raise ProviderError(FailureKind.MALFORMED, told) from None
 
 
 def _not_an_answer(provider: str, content_type: str) -> ProviderError:

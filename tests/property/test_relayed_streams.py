@@ -117,6 +117,7 @@ class Outcome:
             stall_seconds=30.0,
             error_of=ADAPTER.error,
             settle=self.settled.append,
+            repair=ADAPTER.repair.stream(Operation.CHAT, None),
             model=None,
         )
         for piece in pieces:

@@ -199,7 +199,9 @@ def test_repairs_leave_all_else_as_it_was() -> None:
     )
     assert b'"model":"alias"' in with_model(event, b'"alias"').data
     assert b'"y":1.50' in with_model(event, b'"alias"').data
-    assert usage_event(event).data == b'{"id":"x","model":"real","choices":[],"usage":{"prompt_tokens":1},"y":1.50}'
+    assert usage_event(event).data == (
+        b'{"id":"x","model":"real","choices":[],"usage":{"prompt_tokens":1,"total_tokens":1},"y":1.50}'
+    )
 
 
 def test_an_event_without_a_model_gets_none() -> None:

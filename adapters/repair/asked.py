@@ -1,0 +1,29 @@
+"""What a request says on tools, as far as it matters for the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from adapters.repair.chunk import holds
+
+
+def names_a_tool(request: Mapping[str, msgspec.Raw]) -> bool:
+    """Whether the client named the tool that has to be called."""
+    choice = request.get("tool_choice", request.get("function_call"))
+    if choice is None or bytes(choice)[:1] != b"{":
+        return False
+    fields = msgspec.json.decode(choice)
+    return "name" in fields or fields.get("type") in ("function", "custom")
+
+
+def tools_in_text(request: Mapping[str, msgspec.Raw]) -> frozenset[str]:
+    """The tools that a call written as text may name; none where text that looks like a call is meant as text."""
+    if "tools" not in request or holds(request.get("response_format")):
+        return frozenset()
+    if bytes(request.get("tool_choice", b"")) == b'"none"':
+        return frozenset()
+    tools = msgspec.json.decode(request["tools"])
+    found = (tool.get("function") for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
+    return frozenset(str(function["name"]) for function in found if isinstance(function, dict) and "name" in function)

@@ -1,0 +1,153 @@
+"""The text of one choice of a stream: tags, calls written as text and stops, found in whatever pieces it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from adapters.draft import AnswerNeeds
+from adapters.repair import logprobs
+from adapters.repair.calls import CallTracker, written_calls
+from adapters.repair.chunk import ChunkChoice, value_of
+from adapters.repair.finish import STOP
+from adapters.repair.rules import Rules
+from adapters.repair.stops import StopWatch
+from adapters.repair.thinking import Opening, ThinkSplitter
+
+_MOST_WRITTEN: Final = 131_072
+
+
+class ChoiceRepair:
+    """What has been heard of one choice, and what of it is held until more is known."""
+
+    __slots__ = (
+        "_held", "_stops", "_think", "_tools", "_written", "calls", "cut", "function_call", "pending", "reason",
+        "started",
+    )  # fmt: skip
+
+    def __init__(
+        self, rules: Rules, needs: AnswerNeeds, tools: frozenset[str], make_id: Callable[[int], str], *, chat: bool
+    ) -> None:
+        """*tools* are the names a call written as text may have; none where such calls are not looked for."""
+        self.started = False
+        self.reason: str | None = None
+        """Why it ended, once that was passed on."""
+        self.cut = False
+        """It ended at a stop that we found, and nothing of it may follow."""
+        self.pending: list[ChunkChoice] = []
+        """Text with a finish reason, which is the end only if no more text comes (BerriAI/litellm#2195)."""
+        self.calls = CallTracker(make_id, only_first=needs.one_call)
+        self.function_call: str | None = None
+        """The arguments so far of a call in the old style."""
+        self._think = ThinkSplitter(rules.tags, opened=rules.opened) if chat and rules.tags else None
+        self._stops = StopWatch(needs.stops) if needs.stops else None
+        self._tools = tools if chat else frozenset()
+        self._held: list[ChunkChoice] = []
+        self._written = ""
+
+    @property
+    def idle(self) -> bool:
+        """Whether plain text may pass without a look."""
+        watched = self._think is not None or self._stops is not None or bool(self._tools) or bool(self.pending)
+        return self.started and not watched
+
+    def text(self, chunk: ChunkChoice, *, last: bool) -> list[ChunkChoice]:
+        """What may go out now that *chunk* came. With *last* it is all there is, and ends with *chunk* itself."""
+        if self._think is not None and (last or chunk.text):
+            return self._past_tags(self._think, chunk, last)
+        return self._past_written([chunk], last)
+
+    def release(self, like: ChunkChoice) -> list[ChunkChoice]:
+        """What is held when a stream breaks off."""
+        out, self.pending = self.pending, []
+        for chunk in out:
+            chunk.put_reason(None)
+        out += self.text(like.like(), last=True)
+        return [chunk for chunk in out if chunk.says_something()]
+
+    def _past_tags(self, think: ThinkSplitter, chunk: ChunkChoice, last: bool) -> list[ChunkChoice]:
+        was_open = think.state is Opening.UNDECIDED
+        reasoning, answer = think.feed(chunk.text)
+        if think.state is Opening.UNDECIDED and not last:
+            self._held.append(chunk)
+            return []
+        held, self._held = self._held, []
+        if think.state is not Opening.THINKING:
+            self._think = None
+            return self._past_written([*held, chunk], last)
+        if was_open and any("role" in one.delta for one in held):
+            chunk.put("role", "assistant")
+        if last:
+            rest = think.end()
+            reasoning, answer = reasoning + rest[0], answer + rest[1]
+        if last or think.over:
+            self._think = None
+        first: list[ChunkChoice] = []
+        chunk.put_text(answer)
+        if reasoning and answer:
+            first = [chunk.like(reasoning_content=reasoning)]
+            if "role" in chunk.delta:
+                first[0].put("role", chunk.take("role"))
+        elif reasoning:
+            chunk.put("reasoning_content", reasoning)
+        return first + self._past_written([chunk], last)
+
+    def _past_written(self, chunks: list[ChunkChoice], last: bool) -> list[ChunkChoice]:
+        """Hold a text that may be a call, to its end."""
+        if not self._tools:
+            return [out for one in chunks for out in self._past_stops(one, last and one is chunks[-1])]
+        if len(self.calls):
+            self._tools = frozenset()  # it can make calls properly
+        self._held += chunks
+        self._written += "".join(chunk.text for chunk in chunks)
+        begun = self._written.lstrip()[:1]
+        if self._tools and not last and (not begun or (begun in "{[" and len(self._written) < _MOST_WRITTEN)):
+            silent = [chunk for chunk in chunks if not chunk.text]
+            self._held = [chunk for chunk in self._held if chunk.text]
+            return silent
+        held, self._held = self._held, []
+        calls = written_calls(self._written, self._tools) if last and begun in ("{", "[") else None
+        self._written, self._tools = "", frozenset()
+        if calls is not None:
+            chunk = chunks[-1]
+            chunk.put_text("")
+            chunk.put("tool_calls", self.calls.feed(calls))
+            if any("role" in one.delta for one in held):
+                chunk.put("role", "assistant")
+            return [chunk]
+        return [out for one in held for out in self._past_stops(one, last and one is held[-1])]
+
+    def _past_stops(self, chunk: ChunkChoice, last: bool) -> list[ChunkChoice]:
+        stops = self._stops
+        if stops is None:
+            return [chunk] if last or not chunk.changed or _worth_sending(chunk) else []
+        if stops.hit:
+            return []
+        text = chunk.text
+        found = value_of(chunk.choice.get("logprobs"))
+        if isinstance(found, dict):
+            stops.note(found.get("content") or [] if chunk.chat else logprobs.rows(found))
+        said = stops.feed(text) if text else ""
+        if last and not stops.hit:
+            said += stops.end()
+        if said != text:
+            chunk.put_text(said)
+        self._put_logprobs(chunk, found if isinstance(found, dict) else {}, stops.said())
+        if stops.hit:
+            self.cut, self.reason, self.pending = True, STOP, []
+            chunk.put_reason(STOP)
+            return [chunk]
+        return [chunk] if last or not chunk.changed or _worth_sending(chunk) else []
+
+    @staticmethod
+    def _put_logprobs(chunk: ChunkChoice, found: dict[str, Any], said: list[dict[str, Any]]) -> None:
+        """The log probabilities of the text that goes out, which may have come with an earlier piece."""
+        if found or said:
+            made = {"refusal": None, **found, "content": said} if chunk.chat else {**found, **logprobs.columns(said)}
+            if made != found:
+                chunk.put_choice("logprobs", made)
+
+
+def _worth_sending(chunk: ChunkChoice) -> bool:
+    """Whether a piece that was changed still says anything."""
+    return chunk.says_something() or "role" in chunk.delta or chunk.choice.get("finish_reason") is not None

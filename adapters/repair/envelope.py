@@ -1,0 +1,74 @@
+"""What stands around the choices: id, object, created and model, without which strict clients read nothing."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Any, Final
+
+import msgspec
+
+from adapters.repair.chunk import value_of
+from adapters.repair.rules import Rules
+from adapters.types import Operation
+
+_OBJECTS: Final = {
+    (Operation.CHAT, True): "chat.completion.chunk",
+    (Operation.CHAT, False): "chat.completion",
+    (Operation.COMPLETIONS, True): "text_completion",
+    (Operation.COMPLETIONS, False): "text_completion",
+}
+_PREFIXES: Final = {Operation.CHAT: "chatcmpl-", Operation.COMPLETIONS: "cmpl-"}
+# Milliseconds of this century are more than seconds ever will be.
+_MOST_SECONDS: Final = 10**11
+
+
+class Envelope:
+    """The envelope of one answer: what is missing is made up once, and stays the same in all its events."""
+
+    def __init__(self, rules: Rules, operation: Operation, *, stream: bool) -> None:
+        self._rules = rules
+        self._object = _OBJECTS[operation, stream]
+        self._quoted = msgspec.Raw(b'"%b"' % self._object.encode())
+        self._prefix = _PREFIXES[operation]
+        self._created: int | None = None
+        self._model = rules.model
+        self.id = ""
+        """The answer's id: the provider's, or ours."""
+
+    def mend(self, top: dict[str, Any]) -> bool:
+        """Fill in what is missing in *top* and take out what is the provider's own; tells whether anything was done."""
+        changed = False
+        for name in self._rules.private:
+            changed |= top.pop(name, None) is not None
+        found = value_of(top.get("id"))
+        if not isinstance(found, str) or not found:
+            found = top["id"] = self.id or self._prefix + uuid.uuid4().hex
+            changed = True
+        if not self.id:
+            self.id = found
+        if top.get("object") != self._quoted:
+            top["object"] = self._object
+            changed = True
+        created = value_of(top.get("created"))
+        if not isinstance(created, int) or isinstance(created, bool) or created > _MOST_SECONDS:
+            top["created"] = self._seconds(created)
+            changed = True
+        elif self._created is None:
+            self._created = created
+        model = value_of(top.get("model"))
+        if not isinstance(model, str):
+            top["model"] = self._model
+            changed = True
+        elif model:
+            self._model = model
+        return changed
+
+    def _seconds(self, created: Any) -> int:
+        if isinstance(created, str) and created.replace(".", "", 1).isdigit():
+            created = float(created)
+        if isinstance(created, (int, float)) and not isinstance(created, bool):
+            return int(created / 1000 if created > _MOST_SECONDS else created)
+        if self._created is None:
+            self._created = int(time.time())
+        return self._created

@@ -1,0 +1,63 @@
+"""What a target's answers need so that they read like OpenAI's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from adapters.answers import Answer
+from adapters.draft import AnswerNeeds
+from adapters.embeddings import mend_list
+from adapters.repair.rules import Rules
+from adapters.repair.stream import StreamRepair
+from adapters.repair.whole import is_plain, mend
+from adapters.spec import ProviderSpec
+from adapters.types import Operation
+
+_NO_REQUEST: Final[Mapping[str, msgspec.Raw]] = {}
+
+
+class Repair:
+    """Compiled once from a target's facts. *request* is always the client's, for what it says on tools."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+
+    def whole(
+        self,
+        body: bytes,
+        answer: Answer,
+        operation: Operation,
+        needs: AnswerNeeds | None,
+        request: Mapping[str, msgspec.Raw] = _NO_REQUEST,
+    ) -> bytes:
+        """*body*, of which *answer* are the parts, as OpenAI would have said it.
+
+        Raises `AnswerFailedError` for an answer that says it failed, and `UnreadableError` for what is no answer.
+        """
+        if operation is Operation.EMBEDDINGS:
+            return mend_list(body, answer.object, answer.model, answer.data, answer.usage, self._rules.model)
+        if needs is None and is_plain(answer, operation):
+            for marker in self._rules.markers:
+                if marker in body:
+                    break
+            else:
+                return body
+        return mend(self._rules, body, operation, needs, request)
+
+    def stream(
+        self,
+        operation: Operation,
+        needs: AnswerNeeds | None,
+        request: Mapping[str, msgspec.Raw] = _NO_REQUEST,
+        choices: int = 1,
+    ) -> StreamRepair:
+        """The state machine for one stream of *choices* choices."""
+        return StreamRepair(self._rules, operation, needs, request, choices)
+
+
+def compile_repair(spec: ProviderSpec, model: str = "") -> Repair:
+    """The repair of a target with these facts; *model* is the provider's name of its model."""
+    return Repair(Rules(spec, model))

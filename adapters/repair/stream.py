@@ -1,0 +1,321 @@
+"""The state machine that every stream which is not as it should be goes through: events in, events out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from adapters.draft import AnswerNeeds
+from adapters.failures import ErrorFields, error_fields
+from adapters.repair.asked import names_a_tool, tools_in_text
+from adapters.repair.calls import arguments_text
+from adapters.repair.choice import ChoiceRepair
+from adapters.repair.chunk import ChunkChoice, holds, object_of, value_of
+from adapters.repair.envelope import Envelope
+from adapters.repair.finish import FAILED, STOP, settled, was_cut
+from adapters.repair.message import join_parts, name_logprobs, name_reasoning
+from adapters.repair.rules import Rules
+from adapters.stream import StreamEvent, read_event
+from adapters.types import EventKind, Operation
+
+_NO_NEEDS: Final = AnswerNeeds()
+_NO_EVENT: Final = StreamEvent(EventKind.OTHER, b"", b"")
+_ROLES: Final = (b'"role":"assistant",', b'"role": "assistant", ')
+_decode_top = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_choices = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
+
+
+class AnswerFailedError(Exception):
+    """An answer says of itself that it failed; *fields* tell how."""
+
+    def __init__(self, fields: ErrorFields) -> None:
+        super().__init__(fields.message)
+        self.fields = fields
+
+
+class StreamRepair:
+    """Repairs one stream of a chat or completion.
+
+    An event that is `plain` and has none of the `markers` may pass without `take` while `idle` is true; all others go
+    through it, in their order. What needs nothing comes out as it went in, byte for byte.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        operation: Operation,
+        needs: AnswerNeeds | None,
+        request: Mapping[str, msgspec.Raw],
+        choices: int = 1,
+        *,
+        stream: bool = True,
+    ) -> None:
+        """*request* is the client's, *choices* the number of choices it asked for; without *stream* the pieces are
+        whole choices, for `mend_top` and `whole_choice`."""
+        self.idle = False
+        self.markers = rules.markers
+        self.over = False
+        """A stop was found in every choice: nothing more that comes is for the client."""
+        self.usage: StreamEvent | None = None
+        """The usage chunk made of figures that stood elsewhere than OpenAI's do; whoever reads it clears it."""
+        self._rules = rules
+        self._chat = operation is Operation.CHAT
+        self._needs = needs or _NO_NEEDS
+        self._request = request
+        self._expected = choices
+        self._envelope = Envelope(rules, operation, stream=stream)
+        self._tools = tools_in_text(request) if rules.calls_in_content else frozenset()
+        self._choices: dict[int, ChoiceRepair] = {}
+        self._last: ChunkChoice | None = None
+
+    def take(self, event: StreamEvent) -> list[StreamEvent]:
+        """What the client gets for *event*. Raises `AnswerFailedError` where it tells of a failure."""
+        if self.idle and event.kind is EventKind.CONTENT:
+            event = _without_role(event)
+            if event.plain and not any(marker in event.data for marker in self.markers):
+                return [event]
+        top: dict[str, Any] = dict(_decode_top(event.data))
+        self._raise_hidden_error(top)
+        self._note_usage(top, self._rules.usage_path)
+        changed = self._envelope.mend(top)
+        choices = _decode_choices(top.pop("choices")) if event.has_choices else []
+        if not choices:
+            return [_rebuilt({**top, "choices": []})] if changed else [event]
+        chunks = [
+            ChunkChoice(
+                event,
+                top,
+                self._without_usage(top, dict(one)),
+                chat=self._chat,
+                changed=changed,
+                shared=len(choices) > 1,
+            )
+            for one in choices
+        ]
+        out = self._end_pending({chunk.index for chunk in chunks})
+        for chunk in chunks:
+            out += self._take_choice(chunk)
+        self._last = chunks[-1]
+        self._look_around()
+        if out == chunks and not any(chunk.changed for chunk in out):
+            return [event]
+        return [chunk.event() for chunk in out]
+
+    def end(self, *, done: bool) -> list[StreamEvent]:
+        """What is still due when the upstream has said all it had to say; *done*: it said so by itself."""
+        out = self._end_pending(set())
+        if done and self._last is not None and self._rules.finish.missing is not None:
+            for index, choice in self._choices.items():
+                if choice.reason is None:
+                    out += self._finish(self._last.like(index), choice, self._rules.finish.missing)
+        return [chunk.event() for chunk in out]
+
+    def release(self) -> list[StreamEvent]:
+        """Text that was held when the stream broke off."""
+        if self._last is None:
+            return []
+        out: list[ChunkChoice] = []
+        for index, choice in self._choices.items():
+            if choice.reason is None:
+                out += choice.release(self._last.like(index))
+        return [chunk.event() for chunk in out]
+
+    def mend_top(self, top: dict[str, Any]) -> bool:
+        """Put what stands around the choices of a whole answer in order; tells whether there was anything to do."""
+        return self._envelope.mend(top)
+
+    def whole_choice(self, choice: dict[str, Any]) -> list[ChunkChoice]:
+        """The pieces that a choice of a whole answer consists of; its message stands as ``delta``."""
+        if choice["index"] in self._choices:
+            choice["index"] = len(self._choices)
+        chunk = ChunkChoice(_NO_EVENT, {}, choice, chat=self._chat, changed=False, shared=False)
+        out = self._take_choice(chunk) + self._end_pending(set())
+        found = self._choices[chunk.index]
+        if found.reason is None:
+            # A provider may leave the reason out; clients that wait for one would wait for ever.
+            out += self._finish(chunk.like(), found, self._rules.finish.missing or STOP)
+        return out
+
+    # One choice of an event
+
+    def _take_choice(self, chunk: ChunkChoice) -> list[ChunkChoice]:
+        choice = self._choices.get(chunk.index)
+        if choice is None:
+            choice = self._choices[chunk.index] = ChoiceRepair(
+                self._rules,
+                self._needs,
+                self._tools,
+                lambda number: self._call_id(chunk.index, number),
+                chat=self._chat,
+            )
+        if choice.cut:
+            return []
+        reason = self._reason_of(chunk)
+        if self._chat:
+            self._mend_delta(chunk, choice, last=reason is not None)
+        else:
+            choice.started = True
+            if not isinstance(value_of(chunk.choice.get("text")), str):
+                chunk.put("text", "")
+        says = chunk.says_something()
+        out: list[ChunkChoice] = []
+        if choice.pending and says:  # what looked like the end was none
+            (before,), choice.pending = choice.pending, []
+            before.put_reason(None)
+            out = choice.text(before, last=False)
+            if choice.cut:
+                return out
+        if choice.reason is not None:
+            if not says:
+                return out  # it has ended before
+            reason = None
+        chunk.put_reason(reason)
+        if reason is None:
+            passed = choice.text(chunk, last=False)
+            return out + passed
+        if says:
+            choice.pending = [chunk]
+            return out
+        return out + self._finish(chunk, choice, reason)
+
+    def _end_pending(self, still_talking: set[int]) -> list[ChunkChoice]:
+        out: list[ChunkChoice] = []
+        for index, choice in self._choices.items():
+            if choice.pending and index not in still_talking:
+                (chunk,), choice.pending = choice.pending, []
+                reason = value_of(chunk.choice.get("finish_reason"))
+                out += self._finish(chunk, choice, reason)
+        return out
+
+    def _finish(self, chunk: ChunkChoice, choice: ChoiceRepair, reason: str) -> list[ChunkChoice]:
+        """What ends a choice: what was held of it, what completes its calls, and the reason."""
+        out = choice.text(chunk, last=True)
+        if choice.cut:
+            return out
+        if not was_cut(reason):
+            further = self._completions(chunk, choice)
+            if further:
+                end = chunk.like()
+                if chunk.says_something():
+                    chunk.put_reason(None)
+                    out += [*further, end]
+                    chunk = end
+                else:
+                    out[-1:] = [*further, chunk]
+        named = names_a_tool(self._request)
+        choice.reason = settled(reason, len(choice.calls), choice.function_call is not None, named)
+        chunk.put_reason(choice.reason)
+        return out
+
+    def _completions(self, chunk: ChunkChoice, choice: ChoiceRepair) -> list[ChunkChoice]:
+        parts = choice.calls.finish()
+        further = [chunk.like(tool_calls=parts)] if parts else []
+        if choice.function_call is not None and not choice.function_call.strip() and not len(choice.calls):
+            further.append(chunk.like(function_call={"arguments": "{}"}))
+        return further
+
+    def _reason_of(self, chunk: ChunkChoice) -> str | None:
+        found = value_of(chunk.choice.get("finish_reason"))
+        reason = self._rules.finish.read(found)
+        if reason == FAILED:
+            error = value_of(chunk.choice.get("error"))
+            fields = error_fields({"error": error}) if error else None
+            raise AnswerFailedError(fields or ErrorFields(message=f"The answer ended with finish_reason '{found}'."))
+        return reason
+
+    # Its delta
+
+    def _mend_delta(self, chunk: ChunkChoice, choice: ChoiceRepair, *, last: bool) -> None:
+        delta = chunk.delta
+        if not choice.started:
+            choice.started = True
+            if not holds(delta.get("role")):
+                delta.pop("role", None)
+                chunk.delta = delta = {"role": "assistant", **delta}
+                chunk.changed = True
+        elif "role" in delta:
+            chunk.take("role")  # clients that join deltas would join it as well
+        name_reasoning(chunk, self._rules)
+        join_parts(chunk)
+        name_logprobs(chunk, self._needs)
+        if "function_call" in delta and holds(delta["function_call"]):
+            self._mend_function_call(chunk, choice)
+        if "tool_calls" in delta and value_of(delta["tool_calls"]) is not None:
+            self._mend_calls(chunk, choice, last=last)
+
+    def _mend_calls(self, chunk: ChunkChoice, choice: ChoiceRepair, *, last: bool) -> None:
+        parts = value_of(chunk.delta["tool_calls"])
+        if not isinstance(parts, list) or not parts:
+            chunk.take("tool_calls")
+            return
+        mended = choice.calls.feed(parts, last=last)
+        if not mended:
+            chunk.take("tool_calls")
+        elif mended != parts:
+            chunk.put("tool_calls", mended)
+
+    def _mend_function_call(self, chunk: ChunkChoice, choice: ChoiceRepair) -> None:
+        call = object_of(chunk.delta["function_call"])
+        if holds(chunk.delta.get("tool_calls")) or len(choice.calls):
+            chunk.take("function_call")  # the same call in both styles
+            return
+        if "tools" in self._request:  # the client knows the new style alone
+            chunk.take("function_call")
+            chunk.put("tool_calls", [{"index": 0, "function": {name: value_of(value) for name, value in call.items()}}])
+            return
+        found = value_of(call.get("arguments"))
+        text = arguments_text(found)
+        choice.function_call = (choice.function_call or "") + text
+        if text != found:
+            chunk.put("function_call", {**call, "arguments": text})
+
+    # All around
+
+    def _look_around(self) -> None:
+        choices = self._choices.values()
+        self.idle = len(choices) >= self._expected and all(choice.idle for choice in choices)
+        if any(choice.cut for choice in choices):
+            self.over = len(choices) >= self._expected and all(choice.reason is not None for choice in choices)
+
+    def _note_usage(self, top: dict[str, Any], path: tuple[str, str]) -> None:
+        member, name = path
+        if member and member in top:
+            usage = object_of(top[member]).get(name)
+            if usage is not None and holds(usage):
+                others = {key: value for key, value in top.items() if key != member}
+                self.usage = _rebuilt({**others, "choices": [], "usage": usage})
+
+    def _without_usage(self, top: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any]:
+        """*choice* without figures that belong beside it (Moonshot)."""
+        usage = choice.pop("usage", None)
+        if usage is not None and holds(usage):
+            self._note_usage({**top, "": {"usage": usage}}, ("", "usage"))
+        return choice
+
+    def _raise_hidden_error(self, top: dict[str, Any]) -> None:
+        member, name = self._rules.error_path
+        if member and member in top:
+            error = value_of(object_of(top[member]).get(name))
+            if error:
+                raise AnswerFailedError(error_fields({"error": error}) or ErrorFields())
+
+    def _call_id(self, index: int, number: int) -> str:
+        seed = f"{self._envelope.id}/{index}/{number}"
+        return "call_" + hashlib.blake2s(seed.encode(), digest_size=12).hexdigest()
+
+
+def _without_role(event: StreamEvent) -> StreamEvent:
+    """The event without a repeated role, where that is all there is to do; no string can hold these bytes."""
+    for role in _ROLES:
+        if role in event.data:
+            data = event.data.replace(role, b"", 1)
+            return read_event(b"data: " + data + b"\n\n", data)
+    return event
+
+
+def _rebuilt(fields: dict[str, Any]) -> StreamEvent:
+    data = msgspec.json.encode(fields)
+    return read_event(b"data: " + data + b"\n\n", data)

@@ -1,0 +1,121 @@
+"""Whole answers: the rules of streams, applied to one that comes in a single piece."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from adapters.answers import SILENCE, Answer, AnswerChoice, UnreadableError, fold_choice
+from adapters.draft import AnswerNeeds
+from adapters.repair.chunk import value_of
+from adapters.repair.rules import Rules
+from adapters.repair.stream import StreamRepair
+from adapters.stream import is_usual
+from adapters.types import Operation
+
+_SOUND: Final = frozenset(("stop", "length", "content_filter"))
+_NONE: Final = msgspec.Raw(b"null")
+# How a text may begin that is no more than text; quotes and all.
+_TAG_OR_CALL: Final = frozenset((b'"<', b'"{', b'"[', b'"\\', b'" '))
+_encode = msgspec.json.Encoder().encode
+_decode_top = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_choices = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
+
+
+def is_plain(answer: Answer, operation: Operation) -> bool:
+    """Whether an answer is text in exactly the shape that OpenAI gives it, so that no rule has anything to do."""
+    chat = operation is Operation.CHAT
+    if (
+        answer.object != ("chat.completion" if chat else "text_completion")
+        or type(answer.created) is not int
+        or type(answer.id) is not str
+        or type(answer.model) is not str
+        or not answer.id
+        or not answer.choices
+    ):
+        return False
+    for choice in answer.choices:
+        if type(choice.index) is not int or choice.finish_reason not in _SOUND:
+            return False
+        if not (_is_plain_message(choice) if chat else bytes(choice.text)[:1] == b'"'):
+            return False
+    return True
+
+
+def _is_plain_message(choice: AnswerChoice) -> bool:
+    message = choice.message
+    if message is None or message.role != "assistant":
+        return False
+    content = bytes(message.content)
+    return (
+        content[:1] == b'"'
+        and content[:2] not in _TAG_OR_CALL
+        and message.reasoning == _NONE
+        and message.tool_calls == _NONE
+        and message.function_call == _NONE
+        and is_usual(bytes(choice.logprobs))
+    )
+
+
+def mend(
+    rules: Rules,
+    body: bytes,
+    operation: Operation,
+    needs: AnswerNeeds | None,
+    request: Mapping[str, msgspec.Raw],
+) -> bytes:
+    """*body* as OpenAI would have said it; the same bytes where there is nothing to do.
+
+    Raises `AnswerFailedError` for an answer that says it failed, `UnreadableError` for what is no answer.
+    """
+    try:
+        top: dict[str, Any] = dict(_decode_top(body))
+        choices = _decode_choices(top.pop("choices"))
+        repair = StreamRepair(rules, operation, needs, request, len(choices), stream=False)
+        changed = repair.mend_top(top)
+        mended = []
+        for place, choice in enumerate(choices):
+            found = _mended(repair, place, choice, operation)
+            changed |= found is not choice
+            mended.append(found)
+    except (msgspec.DecodeError, AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise UnreadableError(str(error)) from None
+    return _encode({**top, "choices": mended}) if changed else body
+
+
+def _mended(
+    repair: StreamRepair, place: int, choice: dict[str, msgspec.Raw], operation: Operation
+) -> Mapping[str, Any]:
+    chat = operation is Operation.CHAT
+    before = {name: value_of(value) for name, value in choice.items()}
+    piece: dict[str, Any] = dict(choice)
+    found = before.get("index")
+    piece["index"] = found if isinstance(found, int) else place
+    if chat:
+        piece["delta"] = piece.pop("message", piece.get("delta", {}))
+    chunks = repair.whole_choice(piece)
+    after: dict[str, Any] = {"index": piece["index"], "finish_reason": None}
+    for chunk in chunks:
+        said = {name: value_of(value) for name, value in chunk.choice.items()}
+        if chat:
+            said["delta"] = {name: value_of(value) for name, value in chunk.delta.items()}
+        fold_choice(after, said, operation)
+    if chat:
+        message = after["message"]
+        for call in message.get("tool_calls", ()):
+            call.pop("index", None)
+        if message == SILENCE:
+            message["content"] = ""
+    kept = {name: value for name, value in before.items() if name not in ("delta", "message", "text", "usage")}
+    made = kept | after
+    if chat:
+        # Members with nothing in them are no part of a stream's delta, but of a message they are.
+        made["message"] = {**_nulls(before.get("message")), **message}
+    return choice if made == before else made
+
+
+def _nulls(message: Any) -> dict[str, Any]:
+    known = ("content", "refusal", "audio", "annotations")
+    return {name: message[name] for name in known if name in message and not message[name]} if message else {}
