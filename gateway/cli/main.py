@@ -28,6 +28,8 @@ COMMANDS = {
     "init": _Entry("gateway.cli.init", "init", "Write a commented configuration file."),
     "config": _Entry("gateway.cli.config", "app", "Show the effective configuration or its JSON schema."),
     "keys": _Entry("gateway.cli.keys", "app", "Create, list, show and revoke API keys."),
+    "simulate": _Entry("gateway.cli.simulate", "simulate", "Play a provider on this machine, to rehearse."),
+    "providers": _Entry("gateway.cli.providers", "app", "List provider types, and what is known about each."),
     "local": _Entry("gateway.cli.local", "app", "Fetch and manage the bundled engine's models."),
     "db": _Entry("gateway.cli.db", "app", "Upgrade the database, or show its revision."),
 }
