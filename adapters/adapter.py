@@ -9,13 +9,16 @@ import msgspec
 
 from adapters import failures, quirks
 from adapters.allow_list import AllowList
+from adapters.context import refuse_overflow
 from adapters.draft import AnswerNeeds, Draft, Unsupported
 from adapters.errors import ProviderError
 from adapters.message_facts import message_facts
 from adapters.message_patches import MessagePatches
 from adapters.patches import unsupported
+from adapters.rate_limits import RateLimitReader
 from adapters.repair.repair import compile_repair
 from adapters.request_patches import compile_patches, limit_to_send
+from adapters.scrub import Scrubber
 from adapters.shapes.base import Shape
 from adapters.shapes.compile import compile_shapes
 from adapters.spec import Support
@@ -56,7 +59,9 @@ class Adapter:
         """
         self.target = target
         self._provider = target.provider
-        self._secrets = tuple(secret for secret in secrets if secret)
+        self._redact = Scrubber(secrets)
+        self.limits = RateLimitReader(target.spec.rate_limit_headers)
+        """Reads what the provider's headers tell of its limits."""
         spec = target.spec
         self._model = msgspec.Raw(_encode(target.model)) if target.model else None
         canonical = spec.canonical(target.model)
@@ -79,6 +84,7 @@ class Adapter:
         self._defaults = [(name, msgspec.Raw(_encode(value))) for name, value in added_always.items()]
         self._limit = limit_to_send(spec, target.max_output_tokens)
         self._quirk = quirks.request_quirk(spec)
+        self._counts_first = spec.context.count_first and target.context_window is not None
         self._progress_param = spec.streaming.progress_param
         field = spec.streaming.progress_field
         self.progress = progress_marker(field) if field is not None else None
@@ -101,6 +107,8 @@ class Adapter:
         that would be refused or have changed, and not kept. The requests of a shape, *after*, are shown only to the
         shapes behind it.
         """
+        if self._counts_first:
+            refuse_overflow(self.target, body, operation)
         draft = Draft(body.copy(), operation, stream, unsupported)
         if self._shape_triggers and not self._shape_triggers.isdisjoint(body):
             for shape in self._shapes if after is None else self._shapes[self._shapes.index(after) + 1 :]:
@@ -142,16 +150,15 @@ class Adapter:
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         """The failure that an answer other than 200 stands for."""
         cases = self.target.spec.errors.cases
-        return failures.from_response(self._provider, status, headers, body, self._redact, cases)
+        limits = self.limits.read(headers) if status in (413, 429, 503) else None
+        wait = limits.wait_seconds() if limits is not None else None
+        return failures.from_response(
+            self._provider, status, headers, body, self._redact, cases, retry_after_seconds=wait
+        )
 
     def error(self, fields: failures.ErrorFields) -> ProviderError:
         """The failure that an error object inside a 200 or a stream stands for."""
         return failures.from_fields(self._provider, fields, None, self._redact, self.target.spec.errors.cases)
-
-    def _redact(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "[key]")
-        return text
 
 
 def _with_usage(options: msgspec.Raw | None) -> msgspec.Raw:

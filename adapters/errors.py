@@ -10,7 +10,9 @@ class ProviderError(Exception):
 
     *message* may be shown to the client: it never holds a secret, a header or a body of the upstream.
     *detail* is for the debug log only. *sent* is false when certainly nothing of the request left.
-    *retry_after_seconds* is what the upstream asked for, if it did.
+    *retry_after_seconds* is what the upstream asked for, if it did. *tries* is how often the same target may be tried
+    where that is less than the kind allows. *failed_generation* is what the model wrote where the provider refused to
+    pass it on; it is the client's own content, never shown but as an answer.
     """
 
     def __init__(
@@ -23,6 +25,8 @@ class ProviderError(Exception):
         param: str | None = None,
         sent: bool = True,
         retry_after_seconds: float | None = None,
+        tries: int | None = None,
+        failed_generation: str | None = None,
         detail: str = "",
     ) -> None:
         super().__init__(message)
@@ -33,6 +37,8 @@ class ProviderError(Exception):
         self.param = param
         self.sent = sent
         self.retry_after_seconds = retry_after_seconds
+        self.tries = tries
+        self.failed_generation = failed_generation
         self.detail = detail
 
     def __repr__(self) -> str:

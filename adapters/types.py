@@ -49,6 +49,8 @@ class FailureKind(StrEnum):
     AUTH = "auth"  # our own key was refused
     PAYMENT = "payment"
     NOT_FOUND = "not_found"  # the upstream does not know a configured model
+    UNKNOWN_ADAPTER = "unknown_adapter"  # it does not know the fine-tune that the client named
+    NOT_LOADED = "not_loaded"  # it knows the model and cannot load it, now or ever
     NO_CAPACITY = "no_capacity"  # our own pool or queue in front of the target is full
     ENGINE_DOWN = "engine_down"  # the local engine is not running, with its reason
     CLIENT_LEFT = "client_left"

@@ -45,6 +45,9 @@ FINAL: Final = frozenset(
 # Said once more, since nothing tells whether the first one was worked on (U20).
 ONCE: Final = frozenset({FailureKind.TIMEOUT_STATUS})
 
+# One of the gateway's own keys was refused, which another key may not be (U22, U23).
+KEY_REFUSED: Final = frozenset({FailureKind.AUTH, FailureKind.PAYMENT})
+
 # Another target answers at once where this one would only after a while: the same one is a last resort (U1, U17).
 ELSEWHERE_FIRST: Final = frozenset({FailureKind.RATE_LIMITED, FailureKind.CONNECT})
 
@@ -64,6 +67,8 @@ class Situation:
     """How often this target was tried in this request, the failed attempt included."""
     tries_in_request: int
     another_target: bool
+    another_key: bool
+    """The provider has a key that it did not refuse just now."""
     seconds_left: float
     """Until the request's deadline."""
     client_retries: bool
@@ -81,8 +86,15 @@ def decide(situation: Situation, *, tries_per_target: int, jitter: float) -> Dec
     most = MAX_ATTEMPTS // 2 if situation.client_retries else MAX_ATTEMPTS
     if kind in FINAL or situation.tries_in_request >= most or situation.seconds_left < 1.0:
         return NO_OTHER_TARGET
-    allowed = min(tries_per_target, 2) if situation.client_retries or kind in ONCE else tries_per_target
-    if (kind not in LOUD and kind not in ONCE) or situation.tries_on_target >= allowed:
+    if kind in KEY_REFUSED and situation.another_key:
+        return Decision(Step.SAME)
+    if situation.failure.tries is not None:
+        allowed = min(tries_per_target, situation.failure.tries)
+    elif kind in LOUD or kind in ONCE:
+        allowed = min(tries_per_target, 2) if situation.client_retries or kind in ONCE else tries_per_target
+    else:
+        allowed = 1
+    if situation.tries_on_target >= allowed:
         return onward
     if kind in ELSEWHERE_FIRST and situation.another_target:
         return onward

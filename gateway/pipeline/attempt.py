@@ -26,6 +26,7 @@ from gateway.pipeline.stream_out import StreamOut
 from gateway.pipeline.whole import is_stream, read_as_stream, read_whole
 from gateway.services import Services
 from gateway.upstream.base import UpstreamResponse
+from policies.retry import KEY_REFUSED
 
 _log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
     clock = response = usage = None
     lease = backend.concurrency
     try:
-        head = backend.head(call.operation)
+        head = backend.head(call.operation, attempt.started)
         if head is None:
             raise refuse_operation(target, call.operation)
         if lease is not None and not lease.take():
@@ -84,6 +85,8 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
     except ProviderError as failure:
         if failure.kind is FailureKind.INTERRUPTED:
             failure.kind = FailureKind.RESET  # nothing was passed on: it may be tried again
+        elif failure.kind in KEY_REFUSED and head is not None:
+            backend.key_refused(call.operation, head, now())
         attempt.failure = failure
         raise
     except asyncio.CancelledError:

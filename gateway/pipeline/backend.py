@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 
 from adapters.adapter import Adapter
 from adapters.target import Target
 from adapters.types import Operation
+from gateway.pipeline.provider_keys import ProviderKeys
 from gateway.upstream.base import RequestHead, Upstream
 
 
@@ -34,7 +34,7 @@ class Concurrency:
 class Backend:
     """A target, and everything needed to send it a request without further thought."""
 
-    __slots__ = ("_heads", "adapter", "concurrency", "headers", "target", "upstream")
+    __slots__ = ("_heads", "_keys", "adapter", "concurrency", "headers", "target", "upstream")
 
     def __init__(
         self,
@@ -44,19 +44,32 @@ class Backend:
         heads: Mapping[Operation, tuple[RequestHead, ...]],
         headers: bytes,
         concurrency: Concurrency | None,
+        keys: ProviderKeys | None = None,
     ) -> None:
-        """*heads*: one for each of the provider's keys; *headers*: the static headers of its answers."""
+        """*heads*: one for each of the provider's keys; *headers*: the static headers of its answers.
+
+        *keys* takes their turns, where there are several.
+        """
         self.target = target
         self.adapter = adapter
         self.upstream = upstream
         self.headers = headers
         self.concurrency = concurrency
-        self._heads = {
-            operation: (of_keys[0] if len(of_keys) == 1 else itertools.cycle(of_keys))
-            for operation, of_keys in heads.items()
-        }
+        self._heads = heads
+        self._keys = keys
 
-    def head(self, operation: Operation) -> RequestHead | None:
+    def head(self, operation: Operation, now: float) -> RequestHead | None:
         """The head of the next request, keys in turn; None when the target does not offer *operation*."""
-        head = self._heads.get(operation)
-        return next(head) if isinstance(head, itertools.cycle) else head
+        heads = self._heads.get(operation)
+        if heads is None:
+            return None
+        return heads[0] if self._keys is None else heads[self._keys.take(now)]
+
+    def key_refused(self, operation: Operation, head: RequestHead, now: float) -> None:
+        """The provider refused the key of a request with *head*: let it rest, if there are others."""
+        if self._keys is not None:
+            self._keys.refuse(self._heads[operation].index(head), now)
+
+    def has_another_key(self, now: float) -> bool:
+        """Whether, after a refusal, there is a key left to try."""
+        return self._keys is not None and self._keys.any_left(now)

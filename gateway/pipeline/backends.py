@@ -16,6 +16,7 @@ from gateway.catalog import Catalog, Model
 from gateway.config.schema import ProviderSettings, Settings
 from gateway.pipeline.backend import Backend, Concurrency
 from gateway.pipeline.plan import Route
+from gateway.pipeline.provider_keys import ProviderKeys
 from gateway.pipeline.reply import static_headers
 from gateway.upstream.base import Origin, RequestHead, Upstream
 from gateway.upstream.connect import make_ssl_context
@@ -29,7 +30,7 @@ DEFAULT_QUEUE: Final = 64
 class _Provider:
     """What the targets of one provider share."""
 
-    __slots__ = ("concurrency", "origin", "path", "settings", "upstream")
+    __slots__ = ("concurrency", "keys", "origin", "path", "settings", "upstream")
 
     def __init__(self, settings: ProviderSettings, origin: Origin, path: str, upstream: Upstream) -> None:
         self.settings = settings
@@ -37,6 +38,7 @@ class _Provider:
         self.path = path
         self.upstream = upstream
         self.concurrency = Concurrency(settings.max_concurrency) if settings.max_concurrency else None
+        self.keys = ProviderKeys(len(settings.keys)) if len(settings.keys) > 1 else None
 
 
 class Backends:
@@ -95,6 +97,7 @@ class Backends:
             heads,
             static_headers(model.id, target.provider, target.name),
             provider.concurrency,
+            provider.keys,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from adapters.errors import ProviderError
@@ -12,6 +13,7 @@ from gateway.errors import (
     ContextLengthError,
     GatewayError,
     InvalidRequestError,
+    ModelNotFoundError,
     OverloadedError,
     RateLimitError,
     RequestTooLargeError,
@@ -23,10 +25,15 @@ from gateway.errors import (
     UpstreamTimeoutError,
 )
 from gateway.pipeline.call import Attempt
+from policies.retry import KEY_REFUSED
 
 _Maker = Callable[[ProviderError], GatewayError]
 
 _DEFAULT_RETRY_AFTER_SECONDS: Final = 1.0
+# The target could not take this very request; one that could says more about why there is no answer.
+_UNFIT: Final = frozenset({FailureKind.UNSUPPORTED_PARAMETER, FailureKind.CONTEXT_LENGTH})
+# Stays until somebody changes a key, an account, a name or a machine.
+_LASTING: Final = KEY_REFUSED | {FailureKind.NOT_FOUND, FailureKind.NOT_LOADED, FailureKind.TLS, FailureKind.REDIRECT}
 
 
 def _bad_request(failure: ProviderError) -> GatewayError:
@@ -70,6 +77,8 @@ _ERRORS: Final[Mapping[FailureKind, _Maker]] = {
     FailureKind.AUTH: _of(UpstreamAuthError),
     FailureKind.PAYMENT: _of(UpstreamPaymentError),
     FailureKind.NOT_FOUND: _of(UpstreamError, code="upstream_model_not_found"),
+    FailureKind.UNKNOWN_ADAPTER: _of(ModelNotFoundError),
+    FailureKind.NOT_LOADED: _of(UpstreamError, code="upstream_model_not_loaded"),
     FailureKind.NO_CAPACITY: _of(OverloadedError),
     FailureKind.ENGINE_DOWN: _of(OverloadedError),
     FailureKind.CLIENT_LEFT: _upstream,
@@ -97,17 +106,21 @@ def judge(attempts: Sequence[Attempt]) -> Verdict:
     """The verdict over *attempts*, all of which failed.
 
     The first failure speaks for all: what a later target says, a 400 to a parameter it lacks for instance, must not
-    hide why the first one could not answer. Only a target that could not take the request at all is passed over.
+    hide why the first one could not answer. Passed over is only a target that could not take the request at all, and
+    a key that was refused where another one of the same target was tried after it.
     """
     failed = [(attempt, attempt.failure) for attempt in attempts if attempt.failure is not None]
-    told = [pair for pair in failed if pair[1].kind is not FailureKind.UNSUPPORTED_PARAMETER] or failed
+    told = [pair for pair in failed if pair[1].kind not in _UNFIT] or failed
+    tried_again = {earlier.target for earlier, later in pairwise(attempts) if earlier.target is later.target}
+    told = [pair for pair in told if pair[1].kind not in KEY_REFUSED or pair[0].target not in tried_again] or told[-1:]
     attempt, failure = told[0]
     error = to_error(failure)
     if error.status >= 500 and len(failed) > 1:
         error.message = f"{error.message.rstrip('.')}. Attempts: {_list(failed)}."
     retry_after = _retry_after([failure for _, failure in told]) if error.status in (429, 503) else None
-    # The SDKs retry all of these by themselves; when we have already done so it would only multiply the load.
-    should_retry = False if error.status == 502 and len(failed) > 1 else None
+    # The SDKs retry all of these by themselves: no use where nothing will have changed, and when we have already done
+    # so it would only multiply the load.
+    should_retry = False if error.status == 502 and (len(failed) > 1 or failure.kind in _LASTING) else None
     return Verdict(error, attempt.target.provider, failure.status, retry_after, should_retry)
 
 

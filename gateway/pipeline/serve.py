@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 
+from adapters.context import may_hold_more
 from adapters.errors import ProviderError
+from adapters.types import FailureKind
 from gateway.pipeline.admit import Admission
 from gateway.pipeline.attempt import run_attempt
 from gateway.pipeline.backend import Backend
@@ -56,7 +58,12 @@ async def _attempts(call: Call, route: Route, out: StreamOut | None, services: S
         try:
             await run_attempt(call, route, backend, out, services)
         except ProviderError as failure:
-            decision = _decide(call, route, failure, tries, following is not None, services.clock())
+            now = services.clock()
+            another_key = backend.has_another_key(now)
+            if failure.kind is FailureKind.CONTEXT_LENGTH:
+                while following is not None and not may_hold_more(following.target, backend.target):
+                    following = next(plan, None)
+            decision = _decide(call, route, failure, tries, following is not None, another_key, now)
             if decision.step is Step.STOP:
                 break
             if decision.step is Step.NEXT and following is not None:
@@ -73,13 +80,16 @@ async def _attempts(call: Call, route: Route, out: StreamOut | None, services: S
     _refuse(call, out)
 
 
-def _decide(call: Call, route: Route, failure: ProviderError, tries: int, another: bool, now: float) -> Decision:
+def _decide(
+    call: Call, route: Route, failure: ProviderError, tries: int, another: bool, another_key: bool, now: float
+) -> Decision:
     limit = min(route.model.total_seconds, call.time_limit_seconds or route.model.total_seconds)
     situation = Situation(
         failure=failure,
         tries_on_target=tries,
         tries_in_request=len(call.attempts),
         another_target=another,
+        another_key=another_key,
         seconds_left=call.started + limit - now,
         client_retries=call.client_retries,
     )

@@ -114,6 +114,8 @@ OUTCOMES: Final = {
     FailureKind.AUTH: Outcome.HTTP_4XX,
     FailureKind.PAYMENT: Outcome.HTTP_4XX,
     FailureKind.NOT_FOUND: Outcome.HTTP_4XX,
+    FailureKind.UNKNOWN_ADAPTER: Outcome.HTTP_4XX,
+    FailureKind.NOT_LOADED: Outcome.HTTP_5XX,
     FailureKind.NO_CAPACITY: Outcome.RATE_LIMITED,
     FailureKind.ENGINE_DOWN: Outcome.CONNECT,
     FailureKind.CLIENT_LEFT: Outcome.CANCELLED,

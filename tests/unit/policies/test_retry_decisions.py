@@ -11,6 +11,7 @@ from adapters.types import FailureKind
 from policies.retry import (
     ELSEWHERE_FIRST,
     FINAL,
+    KEY_REFUSED,
     LOUD,
     MAX_ATTEMPTS,
     MAX_BACKOFF_SECONDS,
@@ -32,9 +33,11 @@ def situation(
     left: float = 600.0,
     retry_after: float | None = None,
     client_retries: bool = False,
+    another_key: bool = False,
+    most: int | None = None,
 ) -> Situation:
-    failure = ProviderError(kind, "x", retry_after_seconds=retry_after)
-    return Situation(failure, tries, total, another, left, client_retries)
+    failure = ProviderError(kind, "x", retry_after_seconds=retry_after, tries=most)
+    return Situation(failure, tries, total, another, another_key, left, client_retries)
 
 
 SITUATIONS = st.builds(
@@ -46,6 +49,8 @@ SITUATIONS = st.builds(
     left=st.floats(-10, 1000),
     retry_after=st.none() | st.floats(0, 400),
     client_retries=st.booleans(),
+    another_key=st.booleans(),
+    most=st.none() | st.integers(1, 3),
 )
 
 
@@ -60,10 +65,12 @@ def test_every_decision_keeps_to_the_limits(at: Situation, per_target: int, jitt
     if decision.step is Step.NEXT:
         assert at.another_target
         assert decision.wait_seconds == 0.0
-    if decision.step is Step.SAME:
-        assert kind in LOUD | ONCE
-        assert at.tries_on_target < per_target
-        assert not (at.client_retries or kind in ONCE) or at.tries_on_target < 2
+    if decision.step is Step.SAME and at.another_key and kind in KEY_REFUSED:
+        assert decision.wait_seconds == 0.0
+    elif decision.step is Step.SAME:
+        assert kind in LOUD | ONCE or at.failure.tries is not None
+        assert at.tries_on_target < min(per_target, at.failure.tries or per_target)
+        assert not (at.client_retries or kind in ONCE) or at.tries_on_target < 2 or at.failure.tries is not None
         assert 0 <= decision.wait_seconds <= max(MAX_RETRY_AFTER_SECONDS, MAX_BACKOFF_SECONDS + 0.5)
         assert decision.wait_seconds + 1.0 <= at.seconds_left
 
@@ -130,3 +137,16 @@ def test_a_rate_limit_without_a_time_waits_half_a_second_at_least() -> None:
 def test_a_wait_that_does_not_fit_the_deadline_goes_onward() -> None:
     at = situation(FailureKind.OVERLOADED, retry_after=3.0, left=3.5)
     assert decide(at, tries_per_target=3, jitter=0.0) == Decision(Step.NEXT)
+
+
+@pytest.mark.parametrize("kind", sorted(KEY_REFUSED))
+def test_another_key_is_tried_at_once_and_before_another_target(kind: FailureKind) -> None:
+    assert decide(situation(kind, another_key=True), tries_per_target=1, jitter=0.5) == Decision(Step.SAME)
+    assert decide(situation(kind, another_key=True, left=0.5), tries_per_target=3, jitter=0.5).step is Step.STOP
+
+
+def test_a_failure_may_say_that_trying_again_is_no_use_or_of_some() -> None:
+    hopeless = situation(FailureKind.RATE_LIMITED, another=False, most=1)
+    hopeful = situation(FailureKind.INVALID_OUTPUT, most=2)
+    assert decide(hopeless, tries_per_target=3, jitter=0.5) == Decision(Step.STOP)
+    assert decide(hopeful, tries_per_target=3, jitter=0.5).step is Step.SAME
