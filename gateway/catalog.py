@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from adapters.draft import Unsupported
 from adapters.registry import load_spec
 from adapters.spec import Kind, ModelSpec, ProviderSpec
 from adapters.target import Target
@@ -37,6 +38,8 @@ class Model:
     first_event_seconds: float = FIRST_EVENT_SECONDS
     stall_seconds: float = STALL_SECONDS
     attempts: int = 3
+    unsupported: Unsupported = Unsupported.AUTO
+    """What is done about parameters a target lacks, where the client does not say."""
 
 
 class Catalog:
@@ -115,6 +118,7 @@ def _model(
         first_event_seconds=clocks.first_event or (FIRST_EVENT_LOCAL_SECONDS if local else FIRST_EVENT_SECONDS),
         stall_seconds=clocks.stall or STALL_SECONDS,
         attempts=model.retries.attempts,
+        unsupported=model.unsupported,
     )
 
 
@@ -190,5 +194,5 @@ def _alone(target: Target, model: Model | None) -> Model:
         return Model(target.name, (target,), first_event_seconds=first)
     return Model(
         target.name, (target,), total_seconds=model.total_seconds, first_event_seconds=model.first_event_seconds,
-        stall_seconds=model.stall_seconds, attempts=model.attempts,
+        stall_seconds=model.stall_seconds, attempts=model.attempts, unsupported=model.unsupported,
     )  # fmt: skip

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_serializer
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from adapters.draft import Unsupported
 from adapters.spec import ProviderSpec
 from gateway.__about__ import ENV_PREFIX
 from gateway.config.units import Bytes, Seconds
@@ -56,10 +57,10 @@ class ServerSettings(_Section):
     upstream_client: Literal["own", "httpx"] = Field(
         default="own", description="HTTP client; httpx for proxies and HTTP/2."
     )
-
     fetch_private_addresses: bool = Field(
         default=False, description="Fetch images for engines from addresses of your own network too."
     )
+
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
@@ -198,6 +199,10 @@ class ModelSettings(_Section):
 
     targets: tuple[TargetSettings, ...] = Field(min_length=1, description="Tried in the order of route.strategy.")
     route: RouteSettings = Field(default=RouteSettings(), description="How targets are chosen.")
+    unsupported: Unsupported = Field(
+        default=Unsupported.AUTO,
+        description="What to do about parameters a target lacks: auto, emulate, reject or drop.",
+    )
     timeouts: TimeoutSettings = Field(default=TimeoutSettings(), description="Clocks of a request.")
     retries: RetrySettings = Field(default=RetrySettings(), description="How often a request is tried.")
 

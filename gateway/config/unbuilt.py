@@ -41,7 +41,6 @@ _REFUSED: tuple[tuple[tuple[str, ...], Callable[[Any], bool]], ...] = (
     (("providers", _ANY, "propagate_trace"), _other_than(False, "false")),
     (("models", _ANY, "fallback"), _set),
     (("models", _ANY, "fallback_on"), _set),
-    (("models", _ANY, "unsupported"), _set),
     (("models", _ANY, "shadow"), _set),
     (("models", _ANY, "limits"), _set),
     (("models", _ANY, "route", "require"), _set),

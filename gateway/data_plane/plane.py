@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from adapters.draft import Unsupported
 from gateway.catalog import Catalog
 from gateway.data_plane.chat import CHAT
 from gateway.data_plane.completions import COMPLETIONS
 from gateway.data_plane.embeddings import EMBEDDINGS
 from gateway.data_plane.endpoint import Endpoint, read_model_name
 from gateway.data_plane.exchange import Exchange, Handler
+from gateway.data_plane.extra_body import EXTRA_BODY, unpack_extra_body
 from gateway.data_plane.request_id import new_request_id, safe_request_id
 from gateway.data_plane.strict_json import clip, decode_members
+from gateway.data_plane.unsupported import UNSUPPORTED_HEADER, read_unsupported
 from gateway.errors import GatewayError, InvalidRequestError, LoopDetectedError, ModelNotFoundError, ShuttingDownError
 from gateway.pipeline.authenticate import CREDENTIAL_HEADERS
 from gateway.pipeline.call import Call
@@ -31,7 +34,13 @@ PREFIXES: Final = ("/v1", "", "/openai/v1")
 """Every endpoint of the API answers under each of these; some clients append their own to the base URL."""
 
 # All that is read of a request's headers; the others end here.
-_READ: Final = CREDENTIAL_HEADERS | {b"x-request-id", b"x-stainless-retry-count", b"x-gateway-timeout", HOP_HEADER}
+_READ: Final = CREDENTIAL_HEADERS | {
+    b"x-request-id",
+    b"x-stainless-retry-count",
+    b"x-gateway-timeout",
+    UNSUPPORTED_HEADER,
+    HOP_HEADER,
+}
 _HOPS: Final = re.compile(rb"[0-9a-f]{16}(?:, [0-9a-f]{16})*")
 _MOST_HOPS: Final = 32
 
@@ -67,15 +76,18 @@ class DataPlane:
         call = Call(exchange, endpoint.operation, services.clock(), time.time())
         try:
             headers = [header for header in exchange.headers if header[0] in _READ]
-            _read_headers(call, headers, services.instance_id)
+            asked = _read_headers(call, headers, services.instance_id)
             key = services.authenticator.check(headers)
             call.key = key if key is not None else await services.authenticator.look_up(headers)
             call.authenticated = True
             call.body = decode_members(bytes(exchange.body))
+            if EXTRA_BODY in call.body:
+                unpack_extra_body(call.body)
             name = read_model_name(call.body)
             call.model = services.catalog.resolve(name)
             if call.model is None:
                 raise _no_such_model(name, services.catalog, call.key)
+            call.unsupported = asked or call.model.unsupported
             endpoint.read(call)
             call.task = asyncio.current_task()
             await serve(call, services)
@@ -102,9 +114,9 @@ class DataPlane:
             services.settlements.add(call, services.clock())
 
 
-def _read_headers(call: Call, headers: Sequence[tuple[bytes, bytes]], instance_id: bytes) -> None:
-    """Take what the pipeline acts on from the headers."""
-    request_id = time_limit = hops = None
+def _read_headers(call: Call, headers: Sequence[tuple[bytes, bytes]], instance_id: bytes) -> Unsupported | None:
+    """Take what the pipeline acts on from the headers; what is to be done about unsupported parameters comes back."""
+    request_id = time_limit = hops = unsupported = None
     for name, value in headers:
         if name == b"x-request-id":
             request_id = safe_request_id(value)
@@ -112,6 +124,8 @@ def _read_headers(call: Call, headers: Sequence[tuple[bytes, bytes]], instance_i
             call.client_retries = value != b"0"
         elif name == b"x-gateway-timeout":
             time_limit = value
+        elif name == UNSUPPORTED_HEADER:
+            unsupported = value
         elif name == HOP_HEADER:
             hops = value
     # First of all, so that a refusal carries it.
@@ -120,6 +134,7 @@ def _read_headers(call: Call, headers: Sequence[tuple[bytes, bytes]], instance_i
         call.time_limit_seconds = _seconds(time_limit)
     if hops is not None:
         call.hops = _hops(hops, instance_id)
+    return read_unsupported(unsupported) if unsupported is not None else None
 
 
 def _seconds(value: bytes) -> float:

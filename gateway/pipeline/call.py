@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from adapters.draft import Unsupported
 from adapters.errors import ProviderError
 from adapters.target import Target
 from adapters.types import Adjustment, Body, FailureKind, Operation
 from gateway.storage.virtual_key import ANONYMOUS, VirtualKey
 
 if TYPE_CHECKING:
+    from adapters.adapter import Prepared
     from gateway.catalog import Model
     from gateway.data_plane.exchange import Exchange
     from gateway.pipeline.holds import Hold
     from gateway.pipeline.relay import StreamRelay
-
-
     from gateway.pipeline.tally import Tally
+
+
 def stopping() -> ProviderError:
     """The failure of an attempt that the gateway ends because it stops."""
     return ProviderError(FailureKind.SHUTTING_DOWN, "The gateway is stopping; send the request again.")
@@ -43,10 +45,10 @@ class Attempt(msgspec.Struct, eq=False):
     adjustments: tuple[Adjustment, ...] = ()
     text_bytes: int = 0
     """Text received so far: what a broken-off answer is charged by."""
-
-
     tally: Tally | None = None
     """The requests of an attempt that takes several; they are charged in place of what is noted here."""
+
+
 class Call(msgspec.Struct, eq=False):
     """What a client asked for, and what has happened to it so far."""
 
@@ -65,6 +67,10 @@ class Call(msgspec.Struct, eq=False):
     """The client asked for the usage chunk of a stream."""
     encoding: str = ""
     """How the vectors of an embeddings request are to come: ``float`` or ``base64``; empty for other requests."""
+    unsupported: Unsupported = Unsupported.AUTO
+    """What is done about parameters a target lacks: the client's own word, else the model's."""
+    prepared: dict[Target, Prepared] = msgspec.field(default_factory=dict)
+    """What the targets would be sent, where that had to be known to choose among them."""
     output_limit: int | None = None
     choices: int = 1
     time_limit_seconds: float | None = None

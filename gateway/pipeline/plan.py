@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from adapters.draft import Unsupported
+from adapters.errors import ProviderError
+from adapters.patches import is_neutral
 from adapters.target import Target
+from adapters.types import FailureKind
 from gateway.catalog import Model
+from gateway.errors import UnsupportedParameterError
 from gateway.pipeline.backend import Backend
+from gateway.pipeline.call import Call
 from policies.base import Candidate, Policy, get_policy
 
 
@@ -20,6 +26,12 @@ class Route:
     candidates: tuple[Candidate, ...]
     backends: tuple[Backend, ...]
     """By the candidates' positions."""
+    special: frozenset[str]
+    """Parameters for which one of the targets may refuse a request, or give a client less than another."""
+    patched: frozenset[str]
+    """Parameters that one of the targets may not take as they are."""
+    least_output: int | None
+    """The lowest of the targets' limits for an answer."""
     alias: bytes | None = None
     """JSON of the name that answers carry as ``model``; None: the upstream's own (decision 25)."""
 
@@ -27,14 +39,67 @@ class Route:
     def build(cls, model: Model, backends: tuple[Backend, ...], *, alias: bytes | None = None) -> Route:
         """Prepare *model*; raises `policies.base.PolicyError` for an unknown strategy."""
         candidates = tuple(Candidate(backend.target, position) for position, backend in enumerate(backends))
-        return cls(model, get_policy(model.strategy), candidates, backends, alias)
+        adapters = [backend.adapter for backend in backends]
+        limits = [limit for target in model.targets if (limit := target.max_output_tokens) is not None]
+        return cls(
+            model,
+            get_policy(model.strategy),
+            candidates,
+            backends,
+            frozenset[str]().union(*(adapter.special for adapter in adapters)),
+            frozenset[str]().union(*(adapter.patched for adapter in adapters)),
+            min(limits, default=None),
+            alias,
+        )
 
-    def plan(self) -> Iterator[Backend]:
-        """The backends in the order to try them."""
+    def plan(self, call: Call) -> Iterator[Backend]:
+        """The backends in the order to try them.
+
+        Where the request uses what not all of them have, those that cannot take it are left out, and those that would
+        give the client less come last unless *call* wants them in the policy's order. Raises
+        `UnsupportedParameterError` when none is left.
+        """
         if len(self.backends) == 1:
             return iter(self.backends)
-        return iter([self.backends[candidate.position] for candidate in self.policy(self.candidates)])
+        ordered = [self.backends[candidate.position] for candidate in self.policy(self.candidates)]
+        if self._differs(call):
+            ordered = _able(ordered, call)
+        return iter(ordered)
 
     def headers_of(self, target: Target) -> bytes:
         """The static response headers for answers of *target*."""
         return next(backend.headers for backend in self.backends if backend.target is target)
+
+    def _differs(self, call: Call) -> bool:
+        """Whether it may matter to *call* which target answers."""
+        body = call.body
+        special = self.patched if call.unsupported is Unsupported.REJECT else self.special
+        if not special.isdisjoint(body) and any(
+            name in special and not is_neutral(name, value) for name, value in body.items()
+        ):
+            return True
+        return self.least_output is not None and (call.output_limit or 0) > self.least_output
+
+
+def _able(backends: list[Backend], call: Call) -> list[Backend]:
+    """Those of *backends* that can take *call*; what was prepared to find that out is kept for the attempts."""
+    able: list[tuple[bool, Backend]] = []
+    refused: list[ProviderError] = []
+    for backend in backends:
+        lossy = False
+        try:
+            prepared = backend.adapter.prepare(call.body, call.operation, call.stream, call.unsupported)
+        except ProviderError as failure:
+            if failure.kind is FailureKind.UNSUPPORTED_PARAMETER:
+                refused.append(failure)
+                continue
+            # Something else is wrong with the request or the target: its attempt will say what.
+        else:
+            call.prepared[backend.target] = prepared
+            lossy = prepared.lossy
+        able.append((lossy, backend))
+    if not able:
+        raise UnsupportedParameterError(" ".join(dict.fromkeys(map(str, refused))), param=refused[0].param)
+    if call.unsupported is Unsupported.AUTO:
+        able.sort(key=lambda pair: pair[0])
+    return [backend for _, backend in able]

@@ -40,7 +40,6 @@ def _load(tmp_path: Path, text: str) -> None:
         (_text(provider=", command: llama-server"), "providers.v.command", "command:"),
         (_text(model=", fallback: [m]"), "models.m.fallback", "fallback:"),
         (_text(model=", fallback_on: {content_filter: [m]}"), "models.m.fallback_on", "fallback_on:"),
-        (_text(model=", unsupported: drop"), "models.m.unsupported", "unsupported:"),
         (_text(model=", shadow: {target: v/x}"), "models.m.shadow", "shadow:"),
         (_text(model=", route: {strategy: cheapest}"), "models.m.route.strategy", "cheapest"),
         (_text(model=", route: {require: {region: eu}}"), "models.m.route.require", "require:"),
