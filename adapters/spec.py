@@ -156,13 +156,13 @@ class ProviderSpec(Fact):
         return name if dot == "." else re.sub(rf"(?<=[0-9]){re.escape(dot)}(?=[0-9])", ".", name)
 
     def for_model(self, model: ModelSpec) -> ProviderSpec:
-        """These facts as they hold for *model*: what it lacks is emulated where there is a way, else refused."""
+        """These facts as they hold for *model*: what it lacks is emulated where there is a way."""
         params: dict[str, Any] = {}
         for name in model.lacks:
+            params[name] = {"support": Support.REJECTED, "src": model.src}
             known = self.params.get(name)
-            patch = known.patch if known is not None and known.patch in EMULATIONS else Patch.ERROR
-            hint = known.hint if known is not None else None
-            params[name] = {"support": Support.REJECTED, "patch": patch, "src": model.src, "hint": hint}
+            if known is not None:
+                params[name] |= {"patch": known.patch if known.patch in EMULATIONS else None, "hint": known.hint}
         return self.with_overrides({"params": params} if params else {})
 
     def with_overrides(self, overrides: Mapping[str, Any]) -> ProviderSpec:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from adapters.registry import load_spec, provider_types
+from adapters.registry import load_spec
 from gateway.config.schema import LOCAL_TYPE
 
 LOCAL_MODEL = "smollm2-135m-instruct"
@@ -13,10 +13,20 @@ LOCAL_MODEL = "smollm2-135m-instruct"
 
 LOCAL_ALIAS = "local"
 
+KEY_VARIABLES: Final[Mapping[str, str]] = {
+    "cerebras": "CEREBRAS_API_KEY",
+    "fireworks": "FIREWORKS_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "together": "TOGETHER_API_KEY",
+}
+"""The hosted provider types, with the variables their own documentation uses: a table, so that no file is read for a
+provider whose key is not there."""
+
 
 def hosted_types() -> list[str]:
     """The provider types that are companies with an API of their own."""
-    return [name for name in provider_types() if load_spec(name).hosted]
+    return list(KEY_VARIABLES)
 
 
 def tree_from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
@@ -25,14 +35,12 @@ def tree_from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], l
     models: dict[str, Any] = {LOCAL_MODEL: {"targets": [{"provider": LOCAL_TYPE}]}}
     notes = ["no configuration file: using the local engine and the provider keys in the environment"]
     missing: list[str] = []
-    for name in hosted_types():
-        spec = load_spec(name)
-        variable = spec.transport.auth.env or ""
+    for name, variable in KEY_VARIABLES.items():
         if not environ.get(variable):
             missing.append(variable)
             continue
         providers[name] = {"type": name, "api_key": environ[variable]}
-        offered = [model for model in spec.models if model.offered]
+        offered = [model for model in load_spec(name).models if model.offered]
         for model in offered:
             entry = models.setdefault(model.canonical, {"targets": []})
             entry["targets"].append({"provider": name, "model": model.id})

@@ -19,7 +19,7 @@ CHATTING = [name for name in provider_types() if name not in SPEECH_ONLY]
 
 
 def test_the_types_of_this_version_are_all_there() -> None:
-    hosted = ["cerebras", "fireworks", "groq", "together"]
+    hosted = ["cerebras", "fireworks", "groq", "openai", "together"]
     engines = [
         "audio_cpp", "gpustack", "kserve", "llama_cpp_python", "llama_cpp_server", "lm_studio", "local", "localai",
         "mlx_lm", "ollama", "openai_compatible", "sglang", "tgi", "triton", "trtllm", "vllm",

@@ -46,8 +46,7 @@ max_body, drain_timeout, upstream_client, fetch_private_addresses)
 config.yaml:4:31  providers.groq.api_key
   environment variable GROQ_API_KEY is not set. Export it, or write ${GROQ_API_KEY:-} to disable this provider.
 config.yaml:5:15  providers.gpu.type
-  'vlm' is not a provider type. Did you mean 'vllm'?  (cerebras, fireworks, groq, llama_cpp_server, local, \
-openai_compatible, together, vllm)
+  'vlm' is not a provider type. Did you mean 'vllm'?
 config.yaml:9:20  models.m.targets[0].provider
   'grok' is not a provider. Did you mean 'groq'?  (groq, gpu)
 config.yaml:11:17  models.m.route.strategy

@@ -50,7 +50,7 @@ def test_the_notes_say_what_was_found_and_never_a_key() -> None:
 
     assert "no configuration file" in text
     assert "groq: 3 models, with the key in GROQ_API_KEY" in text
-    assert "not set: CEREBRAS_API_KEY, FIREWORKS_API_KEY, TOGETHER_API_KEY" in text
+    assert "not set: CEREBRAS_API_KEY, FIREWORKS_API_KEY, OPENAI_API_KEY, TOGETHER_API_KEY" in text
     assert "gsk_quite_secret" not in text
 
 

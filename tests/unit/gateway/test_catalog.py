@@ -74,7 +74,7 @@ def test_provider_models_are_names_when_exposed_and_only_known_ones(tmp_path: Pa
     assert list(catalog.models) == ["gpt-oss-120b", "small"]
 
 
-def test_what_a_model_lacks_is_refused_unless_the_operator_knows_better(tmp_path: Path) -> None:
+def test_what_a_model_lacks_is_emulated_unless_the_operator_knows_better(tmp_path: Path) -> None:
     told = TEXT.replace(
         "{type: local, slots: 4", "{type: local, overrides: {params: {tools: {support: native}}}, slots: 4"
     )
@@ -84,7 +84,7 @@ def test_what_a_model_lacks_is_refused_unless_the_operator_knows_better(tmp_path
     as_shipped = _catalog(tmp_path).models["small"].targets[0].spec.params
     overridden = Catalog.build(load_settings(path, environ={})).models["small"].targets[0].spec.params
 
-    assert (as_shipped["tools"].support, as_shipped["tools"].patch) == (Support.REJECTED, Patch.ERROR)
+    assert (as_shipped["tools"].support, as_shipped["tools"].patch) == (Support.REJECTED, Patch.EMULATE_TOOLS)
     assert as_shipped["n"].max == 4
     assert (overridden["tools"].support, overridden["tool_choice"].support) == (Support.NATIVE, Support.REJECTED)
 

@@ -204,12 +204,10 @@ async def test_tools_are_not_risked_while_the_engine_has_not_told_about_them(tmp
         assert (await local.gateway.chat(tools=[TOOL])).status == 200
 
 
-async def test_the_refusal_of_tools_and_of_embeddings_tells_what_helps(tmp_path: Path) -> None:
+async def test_the_refusal_of_embeddings_tells_what_helps(tmp_path: Path) -> None:
     async with local_gateway(tmp_path) as local:
-        tools = await local.refusal(CHAT, chat_body(tools=[TOOL]))
         embeddings = await local.refusal(EMBEDDINGS, {"model": "m", "input": "a"})
 
-    assert "response_format" in tools["message"]
     assert "`embeddings: true`" in embeddings["message"]
 
 
