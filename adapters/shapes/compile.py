@@ -3,13 +3,151 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
-from adapters.shapes.base import Shape
-from adapters.spec import ProviderSpec
+from adapters.shapes.after_refusal import AfterRefusal
+from adapters.shapes.base import Rescue, Shape
+from adapters.shapes.conditions import Predicate, compile_conflict
+from adapters.shapes.emulate_schema import EmulateSchema, How
+from adapters.shapes.emulate_tools import EmulateForcedTool, EmulateTools
+from adapters.shapes.fake_stream import FakeStream
+from adapters.shapes.fan_out import FanOut
+from adapters.shapes.fetch_images import FetchImages
+from adapters.shapes.two_phase import TwoPhase
+from adapters.spec import ConditionKind, ConflictSpec, ParamSpec, PartSupport, Patch, ProviderSpec, Support
+
+Offers = Callable[[str], bool | None]
+
+_FORMAT: Final = "response_format"
+_UNBOUNDED: Final = 1_000_000
 
 
 def compile_shapes(
-    spec: ProviderSpec, provider: str, offers: Callable[[str], bool | None] | None = None
+    spec: ProviderSpec, provider: str, offers: Offers | None = None, model: str = ""
 ) -> tuple[Shape, ...]:
-    """The shapes to ask, in order; *offers* tells of what depends on the model whether it has it."""
-    return ()
+    """The shapes to ask, in order, for the target that serves *model*, the provider's id.
+
+    *offers* tells of what depends on the model whether it has it.
+    """
+    canonical = spec.canonical(model)
+    images: list[Shape] = [FetchImages()] if spec.messages.content_parts.get("image_url") is PartSupport.BYTES else []
+    tools = [*_tools(spec, provider, offers, canonical), *_forced_tool(spec, provider, canonical)]
+    others: list[Shape] = [
+        *_two_phase(spec, canonical, tuple(tools)),
+        *tools,
+        *_schema(spec, provider, canonical),
+        *_fake_stream(spec, canonical),
+    ]
+    # Images are fetched once for all choices.
+    return (*images, *_fan_out(spec, tuple(others)), *others)
+
+
+def compile_rescues(shapes: tuple[Shape, ...]) -> tuple[Rescue, ...]:
+    """What may help after a refusal, among *shapes*."""
+    return tuple(shape for shape in shapes if isinstance(shape, AfterRefusal))
+
+
+def _fan_out(spec: ProviderSpec, others: tuple[Shape, ...]) -> list[Shape]:
+    facts = spec.params.get("n")
+    if facts is None or facts.patch is not Patch.FAN_OUT:
+        return [FanOut(_UNBOUNDED, others)] if others else []
+    limited = facts.support is Support.LIMITED and facts.max is not None
+    return [FanOut(int(facts.max or 1) if limited else 1, others)]
+
+
+def _two_phase(spec: ProviderSpec, canonical: str, emulated: tuple[Shape, ...]) -> list[Shape]:
+    always: dict[str, list[Predicate]] = {_FORMAT: []} if emulated else {}
+    shapes: list[Shape] = []
+    for conflict in spec.conflicts:
+        predicate = compile_conflict(conflict, canonical) if conflict.patch is Patch.TWO_PHASE else None
+        if predicate is None:
+            continue
+        param = _format_of(conflict)
+        if conflict.only_after is not None:
+            shapes.append(AfterRefusal(TwoPhase((predicate,), param=param), conflict.only_after))
+        else:
+            always.setdefault(param, []).append(predicate)
+    for param, predicates in always.items():
+        shapes.append(TwoPhase(tuple(predicates), emulated if param == _FORMAT else (), param))
+    return shapes
+
+
+def _format_of(conflict: ConflictSpec) -> str:
+    """What holds the format that cannot stand beside tools: some have a parameter of their own for grammars."""
+    heads = [condition.param.partition(".")[0] for condition in conflict.conditions]
+    return next((head for head in heads if head not in ("tools", "tool_choice", "model", "stream")), _FORMAT)
+
+
+def _tools(spec: ProviderSpec, provider: str, offers: Offers | None, canonical: str) -> list[Shape]:
+    facts = spec.params.get("tools")
+    if facts is None or facts.patch is not Patch.EMULATE_TOOLS:
+        return []
+    if facts.support is Support.CONDITIONAL and not facts.models:
+        return [EmulateTools(provider, offers)] if offers is not None else []
+    return [] if facts.held_by(canonical) else [EmulateTools(provider)]
+
+
+def _forced_tool(spec: ProviderSpec, provider: str, canonical: str) -> list[Shape]:
+    facts = spec.params.get("tool_choice")
+    required = named = False
+    if facts is not None and facts.patch is Patch.EMULATE_FORCED_TOOL:
+        values = facts.values_for(canonical)
+        if not facts.held_by(canonical):
+            required = named = True
+        elif values:
+            required, named = not {"required", "any"} & set(values), "named" not in values
+    conflicts = _conflicts(spec, canonical, Patch.EMULATE_FORCED_TOOL)
+    return [EmulateForcedTool(provider, required, named, conflicts)] if required or named or conflicts else []
+
+
+def _schema(spec: ProviderSpec, provider: str, canonical: str) -> list[Shape]:
+    schema, plain = spec.params.get("response_format.json_schema"), spec.params.get("response_format.json_object")
+    weaker = How.JSON_OBJECT if plain is not None and plain.held_by(canonical) else How.PROMPT
+    how, how_plain = _how(schema, canonical, weaker), _how(plain, canonical, How.PROMPT)
+    for conflict in spec.conflicts:
+        if conflict.patch is Patch.EMULATE_SCHEMA and compile_conflict(conflict, canonical) is not None:
+            names = {one.param for one in conflict.conditions if one.kind is ConditionKind.USED}
+            if names & {_FORMAT, "response_format.json_object"}:
+                how_plain = weaker = How.PROMPT
+            if names & {_FORMAT, "response_format.json_schema"}:
+                how = weaker
+    keywords: frozenset[str] = frozenset()
+    if how is None and schema is not None and schema.dialect is not None and schema.dialect.unknown_keywords:
+        how, keywords = How.CHECKED, frozenset(schema.dialect.unknown_keywords)
+    if how is None and how_plain is None:
+        return []
+    return [EmulateSchema(provider, how, how_plain, keywords)]
+
+
+def _how(facts: ParamSpec | None, canonical: str, weaker: How) -> How | None:
+    """What there is to ask for; None where the target keeps its promise."""
+    if facts is None:
+        return None
+    taken = facts.held_by(canonical) or facts.support is Support.RENAMED
+    if facts.patch is Patch.VALIDATE_SCHEMA:
+        return How.CHECKED if taken else weaker
+    if facts.patch is not Patch.EMULATE_SCHEMA:
+        return None
+    if not taken:
+        return weaker
+    # It depends on the model, and nobody knows on which: what comes back will tell.
+    return How.CHECKED if facts.support is Support.CONDITIONAL and not facts.models else None
+
+
+def _fake_stream(spec: ProviderSpec, canonical: str) -> list[Shape]:
+    always: list[Predicate] = []
+    shapes: list[Shape] = []
+    for conflict in spec.conflicts:
+        predicate = compile_conflict(conflict, canonical) if conflict.patch is Patch.FAKE_STREAM else None
+        if predicate is None:
+            continue
+        if conflict.only_after is not None:
+            shapes.append(AfterRefusal(FakeStream((predicate,)), conflict.only_after))
+        else:
+            always.append(predicate)
+    return [*shapes, FakeStream(tuple(always))] if always else shapes
+
+
+def _conflicts(spec: ProviderSpec, canonical: str, patch: Patch) -> tuple[Predicate, ...]:
+    found = [compile_conflict(conflict, canonical) for conflict in spec.conflicts if conflict.patch is patch]
+    return tuple(predicate for predicate in found if predicate is not None)

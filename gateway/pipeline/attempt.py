@@ -22,29 +22,17 @@ from gateway.pipeline.outcome import to_error
 from gateway.pipeline.plan import Route
 from gateway.pipeline.relay import StreamRelay
 from gateway.pipeline.reply import JSON, answer_headers
+from gateway.pipeline.shaped import ShapedCalls
 from gateway.pipeline.stream_out import StreamOut
-from gateway.pipeline.whole import is_stream, read_as_stream, read_whole
+from gateway.pipeline.tally import owes_nothing
+from gateway.pipeline.whole import is_stream, read_as_stream, read_refusal, read_whole
 from gateway.services import Services
 from gateway.upstream.base import UpstreamResponse
-from policies.retry import KEY_REFUSED
 
 _log = logging.getLogger(__name__)
 
-_MAX_REFUSAL_BYTES: Final = 256 * 1024
 # Failures that stay until somebody changes a key, an account or a certificate.
 _OPERATORS_BUSINESS: Final = frozenset({FailureKind.AUTH, FailureKind.PAYMENT, FailureKind.TLS, FailureKind.NOT_FOUND})
-# Failures after which nothing can be owed, because no provider worked on the request.
-_NOTHING_OWED: Final = frozenset(
-    {
-        FailureKind.CONNECT,
-        FailureKind.DNS,
-        FailureKind.TLS,
-        FailureKind.CONNECT_TIMEOUT,
-        FailureKind.NO_CAPACITY,
-        FailureKind.ENGINE_DOWN,
-        FailureKind.UNSUPPORTED_PARAMETER,
-    }
-)
 
 
 async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut | None, services: Services) -> None:
@@ -54,13 +42,13 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
     """
     now = services.clock
     target = backend.target
-    attempt = Attempt(target, services.ledger.hold(call.key.id, target), now())
+    attempt = Attempt(target, services.ledger.hold(call.key.id, target, call.choices), now())
     call.attempts.append(attempt)
     services.metrics.attempt_started(target)
     clock = response = usage = None
     lease = backend.concurrency
     try:
-        head = backend.head(call.operation, attempt.started)
+        head = backend.head(call.operation)
         if head is None:
             raise refuse_operation(target, call.operation)
         if lease is not None and not lease.take():
@@ -73,20 +61,22 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
         limits = route.model
         total = call.started + min(limits.total_seconds, call.time_limit_seconds or limits.total_seconds)
         clock = AttemptClock(services.deadlines, now, call.task, attempt.started + limits.first_event_seconds, total)
-        hop = services.hop_header_after(call.hops) if call.hops else services.hop_header
-        response = await backend.upstream.send(head, prepared.body, hop, attempt)
-        attempt.status = response.status
-        if response.status != 200:
-            raise backend.adapter.refusal(response.status, response.headers, await _refusal_body(response))
-        if out is not None:
-            usage = await _stream(call, attempt, route, backend, out, clock, response, prepared.needs, now)
+        if prepared.shape is not None:
+            calls = ShapedCalls(call, attempt, backend, head, clock, limits.first_event_seconds, services)
+            response, needs = await calls.begin(prepared.shape, call.body), None
         else:
-            usage = await _whole(call, attempt, route, backend, response, prepared.needs, now)
+            hop = services.hop_header_after(call.hops) if call.hops else services.hop_header
+            response = await backend.upstream.send(head, prepared.body, hop, attempt)
+            attempt.status, needs = response.status, prepared.needs
+        if response.status != 200:
+            raise backend.adapter.refusal(response.status, response.headers, await read_refusal(response))
+        if out is not None:
+            usage = await _stream(call, attempt, route, backend, out, clock, response, needs, now)
+        else:
+            usage = await _whole(call, attempt, route, backend, response, needs, now)
     except ProviderError as failure:
         if failure.kind is FailureKind.INTERRUPTED:
             failure.kind = FailureKind.RESET  # nothing was passed on: it may be tried again
-        elif failure.kind in KEY_REFUSED and head is not None:
-            backend.key_refused(call.operation, head, now())
         attempt.failure = failure
         raise
     except asyncio.CancelledError:
@@ -108,14 +98,6 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
         services.metrics.attempt_ended(target)
         if attempt.failure is not None:
             _log_failure(call, attempt, attempt.failure)
-
-
-async def _refusal_body(response: UpstreamResponse) -> bytes:
-    """What a refusal says, or nothing where that cannot be read: its status says enough."""
-    try:
-        return await response.read(_MAX_REFUSAL_BYTES)
-    except ProviderError:
-        return b""
 
 
 def _others_cancelled() -> bool:
@@ -216,18 +198,15 @@ async def _stream(
 def _resolve(call: Call, attempt: Attempt, usage: Usage | None) -> None:
     """Settle from usage, or from what was seen, or give back (reliability 6.5)."""
     failure, hold = attempt.failure, attempt.hold
-    if usage is not None:
+    if attempt.tally is not None:
+        attempt.tally.resolve(hold)
+    elif usage is not None:
         hold.settle(usage)
-    elif not attempt.sent or (failure is not None and _owes_nothing(attempt, failure)):
+    elif not attempt.sent or owes_nothing(attempt.status, failure):
         hold.void()
     else:
         prompt = estimated_tokens(call.prompt_bytes())
         hold.estimate(Usage(prompt, estimated_tokens(attempt.text_bytes), estimated=True))
-
-
-def _owes_nothing(attempt: Attempt, failure: ProviderError) -> bool:
-    refused = attempt.status is not None and attempt.status != 200
-    return refused or not failure.sent or failure.kind in _NOTHING_OWED
 
 
 def _log_failure(call: Call, attempt: Attempt, failure: ProviderError) -> None:

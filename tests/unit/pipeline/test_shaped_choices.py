@@ -1,0 +1,274 @@
+"""Several choices from a provider that gives one: n requests, one answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from adapters.target import Target
+from gateway.pipeline.holds import CountingLedger, Hold, Resolution
+from tests.fakes.gateway import CHAT, chat_body, config, request, running_gateway
+from tests.fakes.openai_answers import (
+    DONE,
+    ROLE,
+    STOP,
+    delta,
+    event,
+    payloads,
+    refusal,
+    stream,
+    usage_chunk,
+    whole,
+    words,
+)
+from tests.fakes.raw_client import Answer
+from tests.fakes.scripted_server import Hang, RecordedRequest, Reset, Script, ScriptedServer
+from tests.fakes.scripted_server import answer as wire_answer
+
+ONE_CHOICE = {"params": {"n": {"support": "limited", "max": 1, "patch": "fan_out"}}}
+
+
+def settings(*servers: ScriptedServer, provider: dict[str, Any] | None = None, **model: Any) -> dict[str, Any]:
+    made = config(*servers, retries={"attempts": 1}, **model)
+    for of_one in made["providers"].values():
+        of_one |= {"overrides": ONE_CHOICE, **(provider or {})}
+    return made
+
+
+def sent(server: ScriptedServer) -> list[dict[str, Any]]:
+    return [json.loads(request.body) for request in server.requests]
+
+
+def by_seed(scripts: dict[int, Script]) -> Callable[[RecordedRequest], Script]:
+    """The children of a fan-out can be told by their seeds alone."""
+    return lambda request: scripts[json.loads(request.body)["seed"]]
+
+
+def texts(answer: Answer) -> dict[int, str]:
+    """What each choice of a stream says."""
+    said: dict[int, str] = {}
+    for one in payloads(answer.body):
+        for choice in one["choices"] if isinstance(one, dict) else ():
+            said[choice["index"]] = said.get(choice["index"], "") + (choice["delta"].get("content") or "")
+    return said
+
+
+async def test_each_choice_is_a_request_of_its_own_with_a_seed_of_its_own() -> None:
+    async with ScriptedServer([whole()]) as server, running_gateway(settings(server)) as gateway:
+        answer = await gateway.chat(n=3, seed=7, temperature=0.5)
+
+        assert answer.status == 200, answer.body
+        assert sorted(body["seed"] for body in sent(server)) == [7, 8, 9]
+        assert all("n" not in body and body["temperature"] == 0.5 for body in sent(server))
+        assert [choice["index"] for choice in answer.json["choices"]] == [0, 1, 2]
+        assert answer.headers["x-gateway-adjusted"] == "n=split"
+
+
+async def test_without_a_seed_none_is_made_up() -> None:
+    async with ScriptedServer([whole()]) as server, running_gateway(settings(server)) as gateway:
+        await gateway.chat(n=2)
+
+        assert all("seed" not in body for body in sent(server))
+
+
+@pytest.mark.parametrize("n", [1, None])
+async def test_one_choice_is_one_request(n: int | None) -> None:
+    async with ScriptedServer([whole()]) as server, running_gateway(settings(server)) as gateway:
+        answer = await gateway.chat(n=n)
+
+        assert answer.status == 200
+        assert len(server.requests) == 1
+        assert "x-gateway-adjusted" not in answer.headers
+
+
+async def test_the_client_is_told_the_prompt_once_and_charged_for_it_with_every_choice() -> None:
+    async with ScriptedServer([whole()]) as server, running_gateway(settings(server)) as gateway:
+        answer = await gateway.chat(n=3)
+        row = await gateway.row()
+
+    assert answer.json["usage"] == {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}
+    assert (row["prompt_tokens"], row["completion_tokens"]) == (27, 9)
+    assert answer.headers["x-gateway-cost-usd"] == "0.000045000"
+    assert row["cost_nusd"] == 27 * 1000 + 9 * 2000
+
+
+async def test_the_streams_of_all_choices_are_told_as_one() -> None:
+    scripts = {
+        1: stream(ROLE, *words("Hel", "lo"), STOP, usage_chunk(), DONE),
+        2: stream(ROLE, *words("By", "e"), STOP, usage_chunk(), DONE),
+    }
+    async with ScriptedServer(by_seed(scripts)) as server, running_gateway(settings(server)) as gateway:
+        answer = await gateway.chat(n=2, seed=1, stream=True, stream_options={"include_usage": True})
+        row = await gateway.row()
+
+    told = payloads(answer.body)
+    assert texts(answer) == {0: "Hello", 1: "Bye"}
+    assert told[-1] == "[DONE]"
+    assert told[-2]["usage"] == {"prompt_tokens": 9, "completion_tokens": 6, "total_tokens": 15}
+    assert told[-2]["choices"] == []
+    assert len({one["id"] for one in told[:-1]}) == 1
+    assert not any("usage" in one for one in told[:-2])
+    finished = [choice["index"] for one in told[:-1] for choice in one["choices"] if choice["finish_reason"]]
+    assert sorted(finished) == [0, 1]
+    assert (row["prompt_tokens"], row["completion_tokens"], row["status"]) == (18, 6, 200)
+    assert answer.headers["x-gateway-adjusted"] == "n=split"
+
+
+async def test_a_choice_is_told_while_another_is_silent() -> None:
+    scripts = {1: stream(*words("early"), end=False), 2: [Hang()]}
+    async with ScriptedServer(by_seed(scripts)) as server, running_gateway(settings(server)) as gateway:
+        client = await gateway.connect()
+        await client.send(request(CHAT, chat_body(n=2, seed=1, stream=True)))
+        status, _ = await client.head()
+
+        assert status == 200
+        assert b"early" in await client.reader.readuntil(b"\n\n")
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize(
+    "broken", [[refusal(503, "busy")], [Reset()], [whole(choices=[])]], ids=["503", "reset", "empty"]
+)
+async def test_one_child_that_fails_before_content_fails_the_request_and_ends_the_others(
+    streamed: bool, broken: Script
+) -> None:
+    scripts: dict[int, Script] = {1: [Hang()], 2: broken, 3: [Hang()]}
+    async with ScriptedServer(by_seed(scripts)) as server, running_gateway(settings(server)) as gateway:
+        answer = await gateway.chat(n=3, seed=1, stream=streamed)
+
+        assert answer.status in (502, 503), answer.body
+        await server.wait_until(lambda server: server.open_connections <= 1)  # the refused one may be used again
+        row = await gateway.row()
+    assert row["status"] == answer.status
+
+
+async def test_a_fallback_answers_after_a_child_has_failed() -> None:
+    scripts: dict[int, Script] = {1: [Hang()], 2: [refusal(500)]}
+    async with ScriptedServer(by_seed(scripts)) as bad, ScriptedServer([whole("fine")]) as good:
+        async with running_gateway(settings(bad, good)) as gateway:
+            answer = await gateway.chat(n=2, seed=1)
+
+        assert answer.status == 200
+        assert [choice["message"]["content"] for choice in answer.json["choices"]] == ["fine", "fine"]
+        assert answer.headers["x-gateway-fallback-from"] == "p1/up1"
+
+
+async def test_a_child_that_fails_after_content_ends_the_stream_with_an_error_event() -> None:
+    scripts: dict[int, Script] = {
+        1: stream(ROLE, *words("Hello"), end=False),
+        2: [*stream(ROLE, *words("Bye"), end=False), Reset()],
+    }
+    async with ScriptedServer(by_seed(scripts)) as server, running_gateway(settings(server)) as gateway:
+        answer = await gateway.chat(n=2, seed=1, stream=True)
+
+        told = payloads(answer.body)
+        assert "error" in told[-1]
+        assert b"[DONE]" not in answer.body
+        await server.wait_until(lambda server: server.open_connections == 0)
+        row = await gateway.row()
+    assert row["error_code"]
+
+
+async def test_an_error_in_one_of_the_streams_is_that_of_the_request() -> None:
+    scripts: dict[int, Script] = {
+        1: stream(ROLE, *words("Hello"), end=False),
+        2: stream(event({"error": {"message": "too many", "type": "rate_limit_error", "code": "rate_limit_exceeded"}})),
+    }
+    async with ScriptedServer(by_seed(scripts)) as server, running_gateway(settings(server)) as gateway:
+        answer = await gateway.chat(n=2, seed=1, stream=True)
+
+    assert b"too many" in answer.body
+    assert b"[DONE]" not in answer.body
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_a_client_that_leaves_takes_all_its_requests_along(streamed: bool) -> None:
+    async with ScriptedServer([Hang()]) as server, running_gateway(settings(server)) as gateway:
+        client = await gateway.connect()
+        await client.send(request(CHAT, chat_body(n=4, stream=streamed)))
+        await server.wait_until(lambda server: len(server.requests) == 4)
+        await client.close()
+
+        await server.wait_until(lambda server: server.open_connections == 0, seconds=0.25)
+        row = await gateway.row()
+    assert row["status"] == 499
+    assert row["prompt_tokens"] > 0
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_choices_take_turns_where_the_provider_may_have_few_requests(streamed: bool) -> None:
+    most = 0
+
+    def script(request: RecordedRequest) -> Script:
+        nonlocal most
+        most = max(most, server.open_connections)
+        return stream(ROLE, *words("x"), STOP, DONE) if streamed else [whole()]
+
+    async with ScriptedServer(script) as server:
+        async with running_gateway(settings(server, provider={"max_concurrency": 2})) as gateway:
+            answer = await gateway.chat(n=5, stream=streamed)
+            again = await gateway.chat(n=5, stream=streamed)
+
+        assert (answer.status, again.status) == (200, 200)
+        assert len(server.requests) == 10
+        assert most <= 2
+
+
+class WatchedLedger(CountingLedger):
+    """Remembers for how many answers each hold was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[int] = []
+
+    def hold(self, key_id: str, target: Target, choices: int = 1) -> Hold:
+        self.held.append(choices)
+        return super().hold(key_id, target, choices)
+
+
+async def test_one_hold_pays_for_every_choice_and_is_resolved_once() -> None:
+    ledger = WatchedLedger()
+    async with ScriptedServer([whole()]) as server, running_gateway(settings(server)) as gateway:
+        gateway.services.ledger = ledger
+        await gateway.chat(n=3)
+
+    assert ledger.held == [3]
+    assert ledger.resolutions[Resolution.SETTLED] == 1
+    assert ledger.open_holds == 0
+
+
+async def test_tool_calls_of_several_streams_stay_apart() -> None:
+    def calling(name: str) -> Script:
+        call = {"index": 0, "id": f"call_{name}", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        return stream(delta(role="assistant", tool_calls=[call]), delta("tool_calls"), usage_chunk(), DONE)
+
+    scripts = {1: calling("one"), 2: calling("two")}
+    async with ScriptedServer(by_seed(scripts)) as server, running_gateway(settings(server)) as gateway:
+        answer = await gateway.chat(n=2, seed=1, stream=True)
+
+    names: dict[int, str] = {}
+    for one in payloads(answer.body)[:-1]:
+        for choice in one["choices"]:
+            for call in choice["delta"].get("tool_calls") or ():
+                names[choice["index"]] = call["function"].get("name") or names[choice["index"]]
+    assert names == {0: "one", 1: "two"}
+
+
+async def test_choices_of_text_completions_are_split_too() -> None:
+    body = {
+        "id": "c",
+        "object": "text_completion",
+        "created": 1,
+        "model": "up",
+        "choices": [{"index": 0, "text": "x", "finish_reason": "stop"}],
+    }
+    async with (
+        ScriptedServer([wire_answer(json.dumps(body).encode())]) as server,
+        running_gateway(settings(server)) as gateway,
+    ):
+        answer = await gateway.post("/v1/completions", {"model": "m", "prompt": "The sea", "n": 2})
+
+    assert [choice["index"] for choice in answer.json["choices"]] == [0, 1]
