@@ -254,3 +254,46 @@ def test_stops_that_a_server_ignores_are_watched_for() -> None:
     assert "stop" not in _sent(prepared)
     assert prepared.needs is not None
     assert prepared.needs.stops == ("END",)
+
+
+@EVERY
+def test_a_plain_request_goes_as_it_is(name: str) -> None:
+    prepared, spec = _prepare(name), load_spec(name)
+    sent = _sent(prepared)
+
+    assert {key: sent.pop(key) for key in ("model", "messages")} == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hi"}],
+    }
+    assert set(sent) <= {*spec.defaults, "max_tokens"}
+    assert {change.param for change in prepared.adjustments} <= {"max_tokens"}
+
+
+@pytest.mark.parametrize("name", ["gpt4all", "run_anywhere", "mlc_llm"])
+def test_parts_of_text_become_one_text_where_lists_are_refused(name: str) -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+
+    assert _sent(_prepare(name, messages=[{"role": "user", "content": parts}]))["messages"][0]["content"] == "a\nb"
+
+
+@pytest.mark.parametrize("name", ["gpt4all", "exo", "mlxcel", "vllm_mlx", "mlc_llm", "koboldcpp"])
+def test_the_developer_speaks_as_the_system_where_that_role_is_not_known(name: str) -> None:
+    messages = [{"role": "developer", "content": "d"}, {"role": "user", "content": "hi"}]
+
+    assert _sent(_prepare(name, messages=messages))["messages"][0]["role"] == "system"
+
+
+IMAGE = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://192.0.2.1/a.png"}}]}
+
+
+@pytest.mark.parametrize("name", ["koboldcpp", "ollite_rt"])
+def test_images_at_an_address_are_fetched_for_servers_that_want_bytes(name: str) -> None:
+    assert type(_prepare(name, messages=[IMAGE]).shape).__name__ == "FetchImages"
+
+
+@pytest.mark.parametrize("name", ["turbofieldfare", "shimmy", "run_anywhere", "gpt4all", "lucebox"])
+def test_images_are_refused_where_there_is_text_alone(name: str) -> None:
+    with pytest.raises(ProviderError) as caught:
+        _prepare(name, messages=[IMAGE])
+
+    assert caught.value.kind is FailureKind.UNSUPPORTED_PARAMETER
