@@ -227,7 +227,7 @@ def test_tools_are_emulated_where_there_are_none(name: str) -> None:
     assert _prepare(name, tools=[tool]).shape is not None
 
 
-@pytest.mark.parametrize("name", ["omlx", "swiftlm", "exo", "gpt4all", "koboldcpp"])
+@pytest.mark.parametrize("name", ["omlx", "swiftlm", "exo", "gpt4all", "shimmy"])
 def test_a_bias_that_would_be_lost_is_refused_by_name(name: str) -> None:
     with pytest.raises(ProviderError) as caught:
         _prepare(name, logit_bias={"5": 1})
@@ -297,3 +297,20 @@ def test_images_are_refused_where_there_is_text_alone(name: str) -> None:
         _prepare(name, messages=[IMAGE])
 
     assert caught.value.kind is FailureKind.UNSUPPORTED_PARAMETER
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "body"),
+    [
+        ("exllamav2", 400, {"error": {"message": "Prompt length 9 exceeds the available context size of 8 tokens"}}),
+        ("lmdeploy", 400, {"object": "error", "message": "The request exceeds the model context length.", "code": 400}),
+        ("candle_vllm", 422, {"message": "Prompt too long."}),
+        ("lucebox", 400, {"error": {"message": "This model's maximum context length is 8 tokens."}}),
+        ("turbofieldfare", 400, {"error": {"message": "effective prompt exceeds the configured context"}}),
+        ("colibri", 400, {"error": {"message": "too long", "code": "context_length_exceeded"}}),
+    ],
+)
+def test_a_prompt_that_is_too_long_is_recognised_in_each_wording(name: str, status: int, body: dict[str, Any]) -> None:
+    adapter = Adapter(Target("box/m", "box", "m", load_spec(name)))
+
+    assert adapter.refusal(status, {}, json.dumps(body).encode()).kind is FailureKind.CONTEXT_LENGTH
