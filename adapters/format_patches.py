@@ -44,9 +44,11 @@ class ResponseFormat:
             return
         kind = wanted.get("type")
         if kind == "json_object" and self.object_as_schema:
-            said = {"name": "object", "schema": dict(_ANY_OBJECT)}
-            draft.body[_FORMAT] = raw({"type": "json_schema", "json_schema": said})
+            said = {"type": "json_schema", "json_schema": {"name": "object", "schema": dict(_ANY_OBJECT)}}
+            draft.body[_FORMAT] = raw(said)
             draft.adjusted(_FORMAT, Action.REWRITTEN)
+            if self.dialect is not None:
+                self._rewrite(draft, said, self.dialect)
         elif kind in self.lacking:
             if kind == "text":
                 del draft.body[_FORMAT]

@@ -36,6 +36,7 @@ from adapters.spec_request import (
     ConflictSpec,
     ContextSpec,
     DialectSpec,
+    LoraSpec,
     MessagesSpec,
     ParamSpec,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "FinishReasonSpec",
     "Kind",
     "LimitSpec",
+    "LoraSpec",
     "MessagesSpec",
     "ModelSpec",
     "ModelStatus",
@@ -96,6 +98,8 @@ class ProviderSpec(Fact):
     as_of: date
     verified: Verified = Verified.DOCUMENTED
     """How well all this is known to hold; what a single entry is worth is told by its ``conf``."""
+    telemetry_name: str | None = None
+    """The value of ``gen_ai.provider.name``, where it is not the id."""
     inherits: str | None = None
     lineage: tuple[str, ...] = ()
     """The ids of the files this one inherits from, nearest first; found when the file is read, never written in it."""
@@ -109,6 +113,8 @@ class ProviderSpec(Fact):
     """Its own parameters, and OpenAI's without an entry in ``params``, that clients may send through."""
     conflicts: tuple[ConflictSpec, ...] = ()
     context: ContextSpec = ContextSpec()
+    lora: LoraSpec | None = None
+    """None: it is not known how a fine-tune over a base model is named there."""
     reasoning: ReasoningSpec = ReasoningSpec()
     streaming: StreamingSpec = StreamingSpec()
     usage: UsageSpec = UsageSpec()

@@ -76,9 +76,6 @@ class Patch(StrEnum):
     MAP_TO_SYSTEM = "map_to_system"  # the developer role
     MAP_TO_USER = "map_to_user"  # a system message in the middle of a conversation
     PREFIX_CONTENT = "prefix_content"  # the speaker's name goes in front of the text
-    # Names of before, until nothing uses them.
-    REROUTE_OR_ERROR = ERROR
-    DROP_WITH_WARNING = STRIP
 
 
 EMULATIONS = frozenset({

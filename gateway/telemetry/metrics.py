@@ -263,7 +263,7 @@ class _AttemptSeries:
         provider, model = target.provider, target.model
         inference = (
             names.OPERATION_NAMES[operation],
-            names.provider_name(target.spec.id),
+            target.spec.telemetry_name or target.spec.id,
             model,
             failure or "",
         )

@@ -63,14 +63,6 @@ OPERATION_NAMES: Final = {
     Operation.EMBEDDINGS: "embeddings",
 }
 
-# `groq` is a value of the conventions; these are ours where the provider file's id reads differently.
-_PROVIDER_NAMES: Final = {"together": "together_ai", "fireworks": "fireworks_ai"}
-
-
-def provider_name(spec_id: str) -> str:
-    """The value of ``gen_ai_provider_name`` for a provider file."""
-    return _PROVIDER_NAMES.get(spec_id, spec_id)
-
 
 class Outcome(StrEnum):
     """How an attempt ended, as ``gateway_upstream_attempts_total`` tells it."""

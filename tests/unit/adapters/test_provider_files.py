@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -9,11 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from adapters.registry import UnknownProviderTypeError, load_spec, provider_types, read_spec
-from adapters.spec import PARAMETERS, Kind, Support
+from adapters.registry import (
+    DIRECTORY,
+    UnknownProviderTypeError,
+    load_spec,
+    preset_types,
+    provider_types,
+    read_spec,
+)
+from adapters.spec import FROM_TRANSPORT, PARAMETERS, Kind, Patch, Support
 from adapters.types import FailureKind, Operation
 from adapters.vocabulary import EXTENSIONS
+from gateway.config.zero import KEY_VARIABLES
 
+ALL = [*provider_types(), *preset_types()]
 SPEECH_ONLY = ("audio_cpp",)
 CHATTING = [name for name in provider_types() if name not in SPEECH_ONLY]
 
@@ -114,6 +124,66 @@ def _timed(path: Path) -> float:
     started = time.perf_counter()
     read_spec(path)
     return time.perf_counter() - started
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_parameter_has_a_source_that_is_told(name: str) -> None:
+    spec = load_spec(name)
+
+    for param, facts in spec.params.items():
+        assert facts.src, param
+        assert set(facts.src) <= spec.sources.keys() | {FROM_TRANSPORT}, param
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_headers_of_limits_are_all_listed_so_that_none_reaches_a_client(name: str) -> None:
+    told = load_spec(name).rate_limit_headers
+
+    for limit in told.limits:
+        assert {header for header in (limit.limit, limit.remaining, limit.reset) if header} <= set(told.headers)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_only_parameters_it_may_be_sent_stand_among_its_defaults_and_switches(name: str) -> None:
+    spec = load_spec(name)
+    sendable = {param.partition(".")[0] for param in spec.params} | set(spec.extra_params)
+    sent = {*spec.defaults, *spec.reasoning.off, *spec.context.ask_for_error}
+
+    if spec.transport.unknown_body_fields.only_known:
+        assert sent <= sendable
+
+
+def test_every_patch_word_is_needed_by_a_file() -> None:
+    used = set()
+    for name in ALL:
+        spec = load_spec(name)
+        messages = spec.messages
+        entries = [*spec.params.values(), *spec.conflicts, *spec.errors.cases]
+        about_messages = (messages.developer_role, messages.mid_conversation_system, messages.name,
+                          messages.empty_tool_calls, messages.cache_control)  # fmt: skip
+        used |= {entry.patch for entry in (*entries, *about_messages) if entry is not None}
+
+    assert set(Patch) <= used
+
+
+def test_no_provider_is_named_in_code_but_in_quirks_and_where_keys_are_looked_for() -> None:
+    root = DIRECTORY.parent.parent
+    allowed = {root / "gateway" / "config" / "zero.py"}
+    # The protocol, the bundled engine and the generic type are no provider's names.
+    names = set(ALL) - {"openai", "openai_compatible", "local"}
+    quoted = re.compile(rf"""["'](?:{"|".join(map(re.escape, sorted(names)))})["']""")
+    files = [*(root / "adapters").rglob("*.py"), *(root / "gateway").rglob("*.py"), *(root / "policies").rglob("*.py")]
+
+    for file in files:
+        if file in allowed or file.is_relative_to(root / "adapters" / "quirks"):
+            continue
+        assert not quoted.findall(file.read_text(encoding="utf-8")), file
+
+
+def test_the_keys_looked_for_in_the_environment_are_those_the_hosted_files_name() -> None:
+    named = {name: load_spec(name).transport.auth.env for name in provider_types() if load_spec(name).hosted}
+
+    assert named == KEY_VARIABLES
 
 
 def test_importing_the_registry_reads_no_file() -> None:

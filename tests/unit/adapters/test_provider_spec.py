@@ -8,7 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from adapters.registry import SpecError, load_spec, read_spec
-from adapters.spec import FROM_CONFIG, Patch, ProviderSpec, Support
+from adapters.spec import FROM_CONFIG, Condition, ConditionKind, Patch, ProviderSpec, Support
+from adapters.spec_request import read_condition
 
 GOOD = """\
 schema: 1
@@ -22,9 +23,16 @@ transport:
   unknown_body_fields: {support: rejected, status: 400}
 endpoints:
   chat_completions: {path: /chat/completions, support: native}
+messages:
+  content_parts: {text: native, image_url: bytes}
+  rules: [unique_tool_call_ids]
 params:
   max_completion_tokens: {support: renamed, to: max_tokens, src: [docs]}
   n: {support: limited, max: 1, patch: fan_out, src: [transport]}
+conflicts:
+  - {when: [tools, "no_stream", "model~big"], result: 400, patch: two_phase}
+finish_reason: {values: [stop, eos], nonstandard: {eos: stop}}
+errors: {envelope: flat}
 sources: {docs: chat completions reference}
 """
 
@@ -47,17 +55,48 @@ def test_a_right_file_is_read(tmp_path: Path) -> None:
     ("old", "new", "place", "message"),
     [
         ("kind: hosted", "knd: hosted", "4:1  knd", "'knd' is not a known key here. Did you mean 'kind'?"),
-        ("fan_out", "fan_oot", "14:40  params.n.patch", "'fan_oot' is not allowed here. Did you mean 'fan_out'?"),
-        ("  n: {", "  nn: {", "14:3  params.nn", "'nn' is not a parameter. Did you mean 'n'?"),
-        ("support: limited", "support: limitd", "14:16  params.n.support", "'limitd' is not allowed here."),
-        (", src: [transport]", "", "14:6  params.n", "'src' is missing"),
-        ("[transport]", "[doc]", "14:55  params.n.src[0]", "'doc' is not in 'sources'. Did you mean 'docs'?"),
-        ("renamed, to: max_tokens", "renamed", "13:26  params.max_completion_tokens", "'renamed' needs 'to'"),
-        ("max: 1,", "mx: 1,", "14:25  params.n.mx", "'mx' is not a known key here."),
+        ("fan_out", "fan_oot", "17:40  params.n.patch", "'fan_oot' is not allowed here. Did you mean 'fan_out'?"),
+        ("  n: {", "  nn: {", "17:3  params.nn", "'nn' is not a parameter. Did you mean 'n'?"),
+        ("support: limited", "support: limitd", "17:16  params.n.support", "'limitd' is not allowed here."),
+        (", src: [transport]", "", "17:6  params.n", "'src' is missing"),
+        ("[transport]", "[doc]", "17:55  params.n.src[0]", "'doc' is not in 'sources'. Did you mean 'docs'?"),
+        ("renamed, to: max_tokens", "renamed", "16:26  params.max_completion_tokens", "'renamed' needs 'to'"),
+        ("max: 1,", "mx: 1,", "17:25  params.n.mx", "'mx' is not a known key here."),
         ("id: acme", "id: other", "2:5  id", "the id has to be the file's name, 'acme'"),
         ("kind: hosted", "inherits: no\nkind: hosted", "4:11  inherits", "there is no provider file 'no.yaml'"),
         ("as_of: 2026-11-30", "as_of: lately", "5:8  as_of", "found 'lately'; "),
         ("base_url:", "base_uri:", "7:3  transport.base_uri", "Did you mean 'base_url'?"),
+        (
+            "chat_completions:",
+            "chat_completion:",
+            "11:3  endpoints.chat_completion",
+            "Did you mean 'chat_completions'?",
+        ),
+        (
+            "bytes}",
+            "byte}",
+            "13:44  messages.content_parts.image_url",
+            "'byte' is not allowed here. Did you mean 'bytes'?",
+        ),
+        ("[unique_tool", "[uniqe_tool", "14:11  messages.rules[0]", "Did you mean 'unique_tool_call_ids'?"),
+        ("[tools,", "[tolls,", "19:13  conflicts[0].when[0]", "'tolls' is not a parameter. Did you mean 'tools'?"),
+        (
+            '"no_stream"',
+            '"no_streem"',
+            "19:20  conflicts[0].when[1]",
+            "'streem' is not a parameter. Did you mean 'stream'?",
+        ),
+        ("model~big", "modle~big", "19:33  conflicts[0].when[2]", "models are told by model~name"),
+        ("two_phase", "two_faces", "19:67  conflicts[0].patch", "Did you mean 'two_phase'?"),
+        ("[stop, eos]", "[stop, eso]", "20:32  finish_reason.values[1]", "OpenAI has no 'eso'"),
+        ("{eos: stop}", "{eos: stopp}", "20:57  finish_reason.nonstandard.eos", "Did you mean 'stop'?"),
+        (
+            "envelope: flat",
+            "envelope: flatt",
+            "21:20  errors.envelope",
+            "'flatt' is not allowed here. Did you mean 'flat'?",
+        ),
+        ("sources:", "lineage: [x]\nsources:", "22:1  lineage", "this follows from 'inherits'; leave it out"),
     ],
 )
 def test_a_wrong_file_is_refused_with_the_line(tmp_path: Path, old: str, new: str, place: str, message: str) -> None:
@@ -83,21 +122,124 @@ def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     ]
 
 
+HEAD = "schema: 1\nid: {id}\nname: X\nkind: engine\nas_of: 2026-11-30\ninherits: {parent}\n"
+
+
+def _heir(tmp_path: Path, name: str, parent: str, text: str = "") -> Path:
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(HEAD.format(id=name, parent=parent) + text, encoding="utf-8")
+    return path
+
+
 def test_an_inheriting_file_takes_params_and_keeps_its_own_name(tmp_path: Path) -> None:
     _read(tmp_path, GOOD)
-    child = tmp_path / "child.yaml"
-    child.write_text(
-        "schema: 1\nid: child\nname: Child\nkind: engine\nas_of: 2026-11-30\ninherits: acme\n"
-        "params: {n: {support: native, src: [transport]}}\nsources: {own: x}\n",
-        encoding="utf-8",
+    spec = read_spec(
+        _heir(tmp_path, "child", "acme", "params: {n: {support: native, src: [own, docs]}}\nsources: {own: x}\n")
     )
-    spec = read_spec(child)
 
-    assert spec.name == "Child"
+    assert spec.name == "X"
     assert spec.params["n"].support is Support.NATIVE
     assert spec.params["n"].max is None, "an entry is replaced as a whole"
     assert spec.params["max_completion_tokens"].to == "max_tokens"
     assert set(spec.sources) == {"docs", "own"}
+
+
+def test_files_inherit_over_several_levels_and_know_their_line(tmp_path: Path) -> None:
+    _read(tmp_path, GOOD)
+    _heir(tmp_path, "child", "acme", "params: {n: {max: 4}}\nmessages: {content_parts: {image_url: absent}}\n")
+    spec = read_spec(_heir(tmp_path, "grandchild", "child", "params: {n: {status: 422}}\n"))
+
+    assert spec.lineage == ("child", "acme")
+    assert (spec.params["n"].max, spec.params["n"].status, spec.params["n"].patch) == (4, 422, Patch.FAN_OUT)
+    assert spec.messages.content_parts == {"text": "native", "image_url": "absent"}
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"child": "child"}, "child.yaml:6:11  inherits\n  it inherits from itself: child -> child"),
+        ({"child": "b", "b": "c", "c": "b"}, "c.yaml:6:11  inherits\n  it inherits from itself: b -> c -> b"),
+        ({"child": "vlm"}, "there is no provider file 'vlm.yaml'. Did you mean 'vllm'?"),
+    ],
+)
+def test_a_file_that_cannot_inherit_is_refused_with_the_line(
+    tmp_path: Path, files: dict[str, str], message: str
+) -> None:
+    for name, parent in files.items():
+        _heir(tmp_path, name, parent)
+
+    with pytest.raises(SpecError) as caught:
+        read_spec(tmp_path / "child.yaml")
+
+    assert message in str(caught.value)
+
+
+def test_a_source_keeps_its_meaning_down_the_line(tmp_path: Path) -> None:
+    _read(tmp_path, GOOD)
+    heir = _heir(tmp_path, "child", "acme", "sources: {docs: something else}\n")
+
+    with pytest.raises(SpecError, match=r"child\.yaml:7:11  sources\.docs\n  'docs' is a source of 'acme' already"):
+        read_spec(heir)
+
+
+@pytest.mark.parametrize(
+    ("word", "condition"),
+    [
+        ("tools", Condition(ConditionKind.USED, "tools")),
+        ("response_format.json_schema", Condition(ConditionKind.USED, "response_format.json_schema")),
+        ("no_stream", Condition(ConditionKind.UNUSED, "stream")),
+        ("reasoning_format=raw", Condition(ConditionKind.IS, "reasoning_format", ("raw",))),
+        ("tool_choice=forced", Condition(ConditionKind.IS, "tool_choice", ("required", "named"))),
+        ("reasoning_effort!=none", Condition(ConditionKind.IS_NOT, "reasoning_effort", ("none",))),
+        ("n>1", Condition(ConditionKind.OVER, "n", ("1",))),
+        ("a.enable_thinking:string", Condition(ConditionKind.TEXT, "a.enable_thinking", ("string",))),
+        ("model~gpt-oss|qwen3.8", Condition(ConditionKind.MODEL, "model", ("gpt-oss", "qwen3.8"))),
+    ],
+)
+def test_a_word_of_a_conflict_is_read_as_a_condition(word: str, condition: Condition) -> None:
+    assert read_condition(word) == condition
+
+
+@pytest.mark.parametrize("word", ["", "two words", "tools~x", "model=x", "n:number", "tools=", "Tools"])
+def test_what_is_no_condition_is_refused(word: str) -> None:
+    with pytest.raises(ValueError, match="is not a condition"):
+        read_condition(word)
+
+
+def test_facts_by_model_go_by_the_longest_prefix_of_the_canonical_name() -> None:
+    groq = load_spec("groq")
+    effort = groq.params["reasoning_effort"]
+
+    assert effort.values_for("qwen3.8-27b") == ("none", "default", "low", "medium", "high")
+    assert effort.values_for("qwen3-32b") == ("none", "default")
+    assert effort.values_for("llama-3.3-70b") == ()
+    assert groq.reasoning.tags_for("qwen3-32b") == {"<think>": "</think>"}
+    assert groq.reasoning.tags_for("gpt-oss-20b") == {}
+    assert groq.reasoning.switch_for("gpt-oss-20b") == {}
+    assert load_spec("openai").params["reasoning_effort"].values_for("gpt-5-mini")[0] == "minimal"
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "canonical"),
+    [
+        ("groq", "openai/gpt-oss-120b", "gpt-oss-120b"),
+        ("cerebras", "zai-glm-4.7", "glm-4.7"),
+        ("fireworks", "accounts/fireworks/models/qwen3p9-plus", "qwen3.9-plus"),
+        ("vllm", "Qwen/Qwen3.8-27B", "qwen3.8-27b"),
+    ],
+)
+def test_a_models_id_tells_its_canonical_name(provider: str, model: str, canonical: str) -> None:
+    assert load_spec(provider).canonical(model) == canonical
+
+
+def test_what_a_listed_model_lacks_is_emulated_or_left_to_the_class_of_the_parameter() -> None:
+    openai = load_spec("openai")
+    model = next(model for model in openai.models if model.id == "o3")
+    params = openai.for_model(model).params
+
+    assert (params["stop"].support, params["stop"].patch) == (Support.REJECTED, Patch.CLIENT_SIDE_STOP)
+    assert (params["temperature"].support, params["temperature"].patch) == (Support.REJECTED, None)
+    assert params["seed"].support is not Support.REJECTED
 
 
 def test_overrides_replace_an_entry_and_leave_the_rest() -> None:
@@ -123,6 +265,28 @@ def test_an_override_without_support_changes_only_what_it_names() -> None:
     assert changed.params["stop"].max_items == 16
     assert changed.params["stop"].support is Support.LIMITED
     assert changed.params["stop"].patch is Patch.CLIENT_SIDE_STOP
+
+
+def test_a_targets_overrides_lie_over_its_providers() -> None:
+    ours = {
+        "messages": {"single_system": True, "content_parts": {"image_url": "bytes"}},
+        "context": {"overflow": "cuts_prompt"},
+        "reasoning": {"think_tags": ["qwen3"]},
+        "params": {"response_format.json_schema": {"dialect": {"place": "value"}}},
+        "errors": {"envelope": "detail"},
+    }
+    theirs = {"messages": {"single_system": False}, "conflicts": [{"when": ["n>1", "stream"], "result": 400}]}
+    changed = load_spec("vllm").with_overrides(ours).with_overrides(theirs)
+
+    assert not changed.messages.wants_single_system("qwen3.8-27b")
+    assert changed.messages.content_parts["image_url"] == "bytes"
+    assert changed.messages.content_parts["text"] == "native"
+    assert changed.context.count_first
+    assert changed.reasoning.tags_for("qwen3-8b")
+    assert changed.params["response_format.json_schema"].dialect is not None
+    assert changed.errors.envelope == "detail"
+    assert changed.errors.cases == load_spec("vllm").errors.cases
+    assert [condition.param for condition in changed.conflicts[0].conditions] == ["n", "stream"]
 
 
 def test_no_overrides_give_the_very_same_object() -> None:
