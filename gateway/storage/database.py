@@ -7,21 +7,25 @@ import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import aiosqlite
 from sqlalchemy import URL, event, text
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from gateway.storage.errors import StorageError
 from gateway.storage.failures import failures, in_words
+from gateway.storage.operations import Operations
+from gateway.storage.session import Session
 from gateway.storage.urls import DEFAULT_URL, DatabaseUrl, parse_database_url
 
 _CONNECT_TIMEOUT_SECONDS: Final = 5.0
 _MIGRATION_SECONDS: Final = 3600.0
+_CLOSE_SECONDS: Final = 10.0
 _POOL_SIZE: Final = 4
 _WRITE: Final = "gateway_write"
 _NOT_OPEN: Final = "The database is used before it is connected or after it is closed."
@@ -30,8 +34,9 @@ _NOT_OPEN: Final = "The database is used before it is connected or after it is c
 class Database:
     """Connections to the store. `connect` first, `aclose` last; everything raises `StorageError` when it fails.
 
-    `read` and `begin` give a SQLAlchemy connection for statements of SQLAlchemy Core. All work on SQLite happens in
-    threads of its own, so that no statement holds up the event loop.
+    `read` and `begin` give a session for statements of SQLAlchemy Core. All work on SQLite happens in threads of its
+    own, so that no statement holds up the event loop. A task that is cancelled in a session leaves at once; what it
+    waited for ends by itself, and `aclose` waits for that.
     """
 
     def __init__(self, url: str | DatabaseUrl = DEFAULT_URL, *, patience_seconds: float = 10.0) -> None:
@@ -39,6 +44,8 @@ class Database:
         self.url = url if isinstance(url, DatabaseUrl) else parse_database_url(url)
         self._patience_seconds = patience_seconds
         self._engine: AsyncEngine | None = None
+        self._operations = Operations()
+        self._closing: asyncio.Task[None] | None = None
         self._failures = failures(self.url)
 
     @property
@@ -61,6 +68,7 @@ class Database:
             self._engine = _sqlite_engine(self.url, self._patience_seconds)
         else:
             self._engine = _postgres_engine(self.url, self._patience_seconds)
+        self._operations = Operations()
         try:
             await self.ping()
         except BaseException:
@@ -73,33 +81,44 @@ class Database:
             await connection.execute(text("SELECT 1"))
 
     async def aclose(self) -> None:
-        """Close all connections. May be called again."""
+        """Close all connections, after what is under way on them.
+
+        May be called again, and then waits for sessions given up since, whose tasks had outlived the first call.
+        """
         engine, self._engine = self._engine, None
-        if engine is not None:
-            await engine.dispose()
+        if engine is not None or self._closing is None or self._closing.done():
+            self._operations.closing = True
+            self._closing = self._operations.start(self._close(engine, self._operations))
+        closing = self._closing
+        await asyncio.wait({closing})
+        closing.result()
 
     @asynccontextmanager
-    async def read(self) -> AsyncIterator[AsyncConnection]:
-        """A connection for queries; what is written over it is rolled back."""
-        async with self._connection() as connection:
-            yield connection
+    async def read(self) -> AsyncIterator[Session]:
+        """A session for queries; what is written over it is rolled back."""
+        async with self._session() as session:
+            yield session
 
     @asynccontextmanager
-    async def begin(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that is committed at the end, or rolled back by an exception."""
-        async with self._connection() as connection:
-            await connection.execution_options(**{_WRITE: True})
-            async with connection.begin():
-                yield connection
+    async def begin(self) -> AsyncIterator[Session]:
+        """A transaction that is committed at the end, or rolled back by an exception.
+
+        It is whole or not at all for a caller who is cancelled while it is committed, as when the answer to a commit
+        is lost; cancelled earlier, it is rolled back.
+        """
+        async with self._session() as session:
+            await session.begin(**{_WRITE: True})
+            yield session
+            await session.commit()
 
     @asynccontextmanager
-    async def begin_migration(self) -> AsyncIterator[AsyncConnection]:
+    async def begin_migration(self) -> AsyncIterator[Session]:
         """`begin` on a connection of its own, which waits as long as another process may take to migrate."""
         patient = Database(self.url, patience_seconds=_MIGRATION_SECONDS)
         await patient.connect()
         try:
-            async with patient.begin() as connection:
-                yield connection
+            async with patient.begin() as session:
+                yield session
         finally:
             await patient.aclose()
 
@@ -114,23 +133,32 @@ class Database:
         return connection
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[AsyncConnection]:
+    async def _session(self) -> AsyncIterator[Session]:
+        session = Session(self.engine, self._operations, self._failures)
         try:
-            connection = await self.engine.connect()
-        except self._failures as error:
-            raise in_words(error, self.url) from error
-        except ValueError as error:
-            # Half of what can be wrong with a PostgreSQL address; the message may quote it, password and all.
-            raise StorageError(f"{self.url} is no usable address. Correct storage.database_url.") from error
-        try:
-            yield connection
+            await self._connect(session)
+            yield session
         except IntegrityError:
             raise  # a broken rule is the caller's to explain
         except self._failures as error:
             raise in_words(error, self.url) from error
         finally:
-            # Cancelled in the middle of a statement, a connection must still find its way back to the pool.
-            await asyncio.shield(connection.close())
+            await session.aclose()
+
+    async def _connect(self, session: Session) -> None:
+        try:
+            await session.connect()
+        except self._failures as error:
+            raise in_words(error, self.url) from error
+        except ValueError as error:
+            # Half of what can be wrong with a PostgreSQL address; the message may quote it, password and all.
+            raise StorageError(f"{self.url} is no usable address. Correct storage.database_url.") from error
+
+    async def _close(self, engine: AsyncEngine | None, operations: Operations) -> None:
+        # By then a statement has met its own limit. A migration has hardly any, but who interrupts it will not wait.
+        await operations.finish(min(self._patience_seconds, _CLOSE_SECONDS) + 1.0)
+        if engine is not None:
+            await engine.dispose()
 
 
 def _prepare_file(url: DatabaseUrl) -> None:
@@ -161,19 +189,9 @@ def _prepare_file(url: DatabaseUrl) -> None:
 
 
 def _sqlite_engine(url: DatabaseUrl, patience_seconds: float) -> AsyncEngine:
-    async def connect() -> aiosqlite.Connection:
-        opening = asyncio.ensure_future(_open(str(url.sqlite_path)))
-        try:
-            return await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            # A thread is at it. Left alone, it would report to an event loop that may be closed by then.
-            with suppress(sqlite3.Error):
-                await (await opening).close()
-            raise
-
     engine = create_async_engine(
         URL.create("sqlite+aiosqlite", database=str(url.sqlite_path)),
-        async_creator=connect,
+        async_creator=partial(_open, str(url.sqlite_path)),
         hide_parameters=True,
         pool_size=_POOL_SIZE,
         max_overflow=0,

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from sqlalchemy import RowMapping, Select, insert, or_, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.storage.database import Database
 from gateway.storage.digest import KeyDigest
 from gateway.storage.errors import InvalidKeyError, KeyExistsError, KeyNotFoundError
 from gateway.storage.pepper import load_digest
+from gateway.storage.session import Session
 from gateway.storage.tables import api_keys, counters
 from gateway.storage.virtual_key import VirtualKey, check_secret, make_secret, shown_prefix
 
@@ -171,12 +171,12 @@ def _keys() -> Select[Any]:
     return select(api_keys)
 
 
-async def _next_change(connection: AsyncConnection) -> int:
+async def _next_change(connection: Session) -> int:
     row = update(counters).where(counters.c.name == "api_keys").values(value=counters.c.value + 1)
     return int((await connection.execute(row.returning(counters.c.value))).scalar_one())
 
 
-async def _records(connection: AsyncConnection, query: Select[Any]) -> list[KeyRecord]:
+async def _records(connection: Session, query: Select[Any]) -> list[KeyRecord]:
     return [_record(row) for row in (await connection.execute(query)).mappings()]
 
 

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from sqlalchemy import inspect, text
 from sqlalchemy.engine import Connection
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.package_data import data_path
 from gateway.storage.database import Database
 from gateway.storage.errors import SchemaError
+from gateway.storage.session import Session
 from gateway.storage.tables import HEAD
 
 # Any fixed number will do, as long as every version of this program locks the same one.
@@ -77,7 +77,7 @@ async def upgrade_schema(database: Database) -> SchemaState:
     return state
 
 
-async def _current(connection: AsyncConnection) -> str | None:
+async def _current(connection: Session) -> str | None:
     # Asking for the table first: a failed query would end a PostgreSQL transaction.
     if not await connection.run_sync(lambda sync: inspect(sync).has_table("alembic_version")):
         return None

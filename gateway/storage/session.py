@@ -1,0 +1,122 @@
+"""A connection as callers use it: SQLAlchemy's, with every operation shielded from the caller's cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import Connection, CursorResult, Executable, ScalarResult
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from gateway.storage.errors import StorageError, StorageUnavailableError
+from gateway.storage.operations import Operations
+
+_Result = TypeVar("_Result")
+_Rows = CursorResult[*tuple[Any, ...]]
+_Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+_NOT_CONNECTED: Final = "The database is used outside of its session."
+_LEFT: Final = "An operation of this session was given up while it ran, so that the session can only be ended."
+_CUT_OFF: Final = "The database was closed before it had answered."
+
+
+class Session:
+    """One connection from `connect` to `aclose`; for one task at a time.
+
+    A caller that is cancelled leaves at once. The operation it waited for goes on by itself, and the connection is
+    given back after it.
+    """
+
+    def __init__(self, engine: AsyncEngine, operations: Operations, failures: tuple[type[Exception], ...]) -> None:
+        """*failures* are those of the driver, which a connection may meet on its way back as well."""
+        self._engine = engine
+        self._operations = operations
+        self._failures = failures
+        self._connection: AsyncConnection | None = None
+        self._latest: asyncio.Task[Any] | None = None
+        self._left = False
+
+    async def connect(self) -> None:
+        """Take a connection from the engine."""
+        await self._finish(self._connect())
+
+    async def begin(self, **options: Any) -> None:
+        """Begin a transaction; *options* are execution options of SQLAlchemy."""
+        await self._finish(self._begin(options))
+
+    async def commit(self) -> None:
+        """Keep what was written. What is not committed at the end of the session is rolled back."""
+        await self._finish(self._connected.commit())
+
+    async def execute(self, statement: Executable, parameters: _Parameters | None = None) -> _Rows:
+        """The result of *statement*, its rows already fetched."""
+        return await self._finish(self._connected.execute(statement, parameters))
+
+    async def scalar(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Any:
+        """The first column of the first row, or None when there is no row."""
+        return (await self.execute(statement, parameters)).scalar()
+
+    async def scalars(self, statement: Executable, parameters: _Parameters | None = None) -> ScalarResult[Any]:
+        """The first column of all rows."""
+        return (await self.execute(statement, parameters)).scalars()
+
+    async def exec_driver_sql(self, statement: str, parameters: Any = None) -> CursorResult[Any]:
+        """The result of a statement in the driver's own words."""
+        return await self._finish(self._connected.exec_driver_sql(statement, parameters))
+
+    async def run_sync(self, work: Callable[[Connection], _Result]) -> _Result:
+        """What *work* returns on SQLAlchemy's connection for code that awaits nothing."""
+        return await self._finish(self._connected.run_sync(work))
+
+    async def aclose(self) -> None:
+        """Roll back what was not committed and give the connection back.
+
+        Who was cancelled in the middle of an operation does not wait for it here either.
+        """
+        returning = self._operations.start(self._give_back())
+        if not self._left:
+            await asyncio.wait({returning})
+            returning.result()
+
+    @property
+    def _connected(self) -> AsyncConnection:
+        if self._connection is None:
+            raise StorageError(_NOT_CONNECTED)
+        return self._connection
+
+    async def _finish(self, operation: Coroutine[Any, Any, _Result]) -> _Result:
+        if self._left:
+            # Somebody caught the cancellation, as a timeout does. What the operation did is anybody's guess, and a
+            # transaction around it must not be committed.
+            operation.close()
+            raise StorageError(_LEFT)
+        task = self._operations.start(operation)
+        self._latest = task
+        try:
+            await asyncio.wait({task})
+        except BaseException:
+            self._left = True
+            raise
+        if task.cancelled():  # by `Operations.finish`; it would look as if the caller were
+            raise StorageUnavailableError(_CUT_OFF)
+        return task.result()
+
+    async def _connect(self) -> None:
+        self._connection = await self._engine.connect()
+
+    async def _begin(self, options: Mapping[str, Any]) -> None:
+        await self._connected.execution_options(**options)
+        await self._connected.begin()
+
+    async def _give_back(self) -> None:
+        if self._latest is not None:
+            await asyncio.wait({self._latest})
+        if self._connection is None:
+            return
+        # A connection that breaks on its way back has served all the same; the pool drops it.
+        with suppress(*self._failures):
+            if self._operations.closing:
+                await self._connection.invalidate()  # closes it: in the pool nobody would
+            await self._connection.close()
