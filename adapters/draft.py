@@ -19,7 +19,7 @@ class Unsupported(StrEnum):
     REJECT = "reject"
     """Change nothing that a client could tell; refuse the rest."""
     DROP = "drop"
-    """Leave out what the target lacks, whatever it is, and say so."""
+    """Leave out what the target lacks, whatever it is, and say so; a target that has it goes first."""
 
 
 class AnswerNeeds(msgspec.Struct):

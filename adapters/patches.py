@@ -69,6 +69,7 @@ def leave_out(draft: Draft, param: str, provider: str, reason: str = "", *, refu
     if draft.unsupported is not Unsupported.DROP and (refuse or strict or param in CONTRACT):
         raise unsupported(param, provider, reason)
     draft.adjusted(param, Action.DROPPED)
+    draft.lossy = draft.lossy or refuse or param in CONTRACT
 
 
 @dataclass(frozen=True, slots=True)

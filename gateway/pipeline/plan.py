@@ -56,7 +56,7 @@ class Route:
         """The backends in the order to try them.
 
         Where the request uses what not all of them have, those that cannot take it are left out, and those that would
-        give the client less come last unless *call* wants them in the policy's order. Raises
+        give the client less come last unless *call* wants that emulated in the policy's order. Raises
         `UnsupportedParameterError` when none is left.
         """
         if len(self.backends) == 1:
@@ -100,6 +100,6 @@ def _able(backends: list[Backend], call: Call) -> list[Backend]:
         able.append((lossy, backend))
     if not able:
         raise UnsupportedParameterError(" ".join(dict.fromkeys(map(str, refused))), param=refused[0].param)
-    if call.unsupported is Unsupported.AUTO:
+    if call.unsupported in (Unsupported.AUTO, Unsupported.DROP):
         able.sort(key=lambda pair: pair[0])
     return [backend for _, backend in able]

@@ -29,11 +29,27 @@ TYPES = {
 }
 """Provider names of the setups to our types; everything else speaks plain OpenAI."""
 
+LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+MESSAGE_FIELDS = ("role", "content", "name", "tool_calls", "tool_call_id", "function_call")
+
+
+def _without_fields(names: list[str]) -> dict[str, Any]:
+    """A server that refuses members of messages: those named, and whatever OpenAI's messages do not have."""
+    if names == ["name"]:
+        return {"messages": {"name": {"support": "rejected", "patch": "strip"}}}
+    kept = [name for name in MESSAGE_FIELDS if name not in names]
+    unnamed = {"name": {"support": "rejected", "patch": "strip"}} if "name" in names else {}
+    return {
+        "transport": {"unknown_body_fields": {"nested": True}},
+        "messages": {"fields": {"message": kept}, **unnamed},
+    }
+
+
 QUIRKS: dict[str, Any] = {
-    "max_tokens_field": lambda field: {"params": {"max_completion_tokens": {"support": "renamed", "to": field}}},
-    "drop_message_fields": lambda names: (
-        {"messages": {"name": {"support": "rejected", "patch": "strip"}}} if names == ["name"] else None
-    ),
+    "max_tokens_field": lambda field: {"params": {LIMITS[field]: {"support": "renamed", "to": field}}},
+    "drop_message_fields": _without_fields,
+    "string_content": lambda wanted: {"messages": {"content_as_string": bool(wanted)}},
+    "tool_call_id": lambda form: {"messages": {"tool_call_ids": "nine_alphanumeric"}} if form == "alnum9" else None,
 }
 """What an operator declares about an upstream, as ``overrides``; a quirk that is not here cannot be declared yet."""
 
@@ -112,6 +128,9 @@ class Hook(Base):  # type: ignore[misc]
         # Falling back to another model is not built yet: what a setup calls a fallback is one more target here.
         upstreams = [*model["targets"], *model.get("fallbacks", []), *model.get("context_fallbacks", [])]
         made: dict[str, Any] = {"targets": [self._target(case, name) for name in dict.fromkeys(upstreams)]}
+        if len(made["targets"]) > 1:
+            # Who has a second provider would rather have an answer without a parameter than none.
+            made["unsupported"] = "drop"
         # A setup's timeout bounds one attempt, or the silence of a stream; our total bounds the request with all its
         # attempts, and would leave no time for a second one.
         clocks = {
@@ -133,7 +152,7 @@ class Hook(Base):  # type: ignore[misc]
             made["price"] = price
         overrides: dict[str, Any] = {}
         for quirk, value in (upstream.get("quirks") or {}).items():
-            overrides |= QUIRKS[quirk](value)
+            overrides = _merged(overrides, QUIRKS[quirk](value))
         return made | ({"overrides": overrides} if overrides else {})
 
     def _create_key(self, config: Path, name: str, secret: str, models: list[str] | None) -> None:
@@ -162,6 +181,11 @@ class Hook(Base):  # type: ignore[misc]
             if row is not None:
                 return None if row[0] is None else row[0] / 1e9
         return None
+
+
+def _merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    both = {key: _merged(one[key], other[key]) for key in one.keys() & other.keys() if isinstance(one[key], dict)}
+    return {**one, **other, **both}
 
 
 def _paths(case: dict[str, Any]) -> Iterator[str]:
