@@ -1,4 +1,4 @@
-"""What a request says on tools, as far as it matters for the answer."""
+"""What a request says that matters for the answer to it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from collections.abc import Mapping
 import msgspec
 
 from adapters.repair.chunk import holds
+
+
+def choices_asked_for(request: Mapping[str, msgspec.Raw]) -> int:
+    """How many choices the answer is to have."""
+    count = bytes(request.get("n", b"1"))
+    return int(count) if count.isdigit() and len(count) < 6 else 1
 
 
 def names_a_tool(request: Mapping[str, msgspec.Raw]) -> bool:

@@ -59,9 +59,11 @@ class ChoiceRepair:
 
     def release(self, like: ChunkChoice) -> list[ChunkChoice]:
         """What is held when a stream breaks off."""
-        out, self.pending = self.pending, []
-        for chunk in out:
+        waiting, self.pending = self.pending, []
+        out: list[ChunkChoice] = []
+        for chunk in waiting:
             chunk.put_reason(None)
+            out += self.text(chunk, last=False)
         out += self.text(like.like(), last=True)
         return [chunk for chunk in out if chunk.says_something()]
 

@@ -42,11 +42,14 @@ def join_parts(chunk: ChunkChoice) -> None:
 
 
 def name_logprobs(chunk: ChunkChoice, needs: AnswerNeeds) -> None:
-    """Give a chat's log probabilities OpenAI's shape."""
+    """Give a chat's log probabilities OpenAI's shape, with no more alternatives than were asked for."""
     found = chunk.choice.get("logprobs")
-    if found is None or is_usual(bytes_of(found)):
+    if found is None or (is_usual(bytes_of(found)) and not needs.logprobs):
         return
-    chunk.put_choice("logprobs", logprobs.usual(value_of(found), chunk.text, needs))
+    told = value_of(found)
+    usual = logprobs.usual(told, chunk.text, needs)
+    if usual != told and (usual is None or usual != {"refusal": None, **told}):
+        chunk.put_choice("logprobs", usual)
 
 
 def bytes_of(value: Any) -> bytes:

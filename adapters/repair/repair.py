@@ -20,7 +20,7 @@ _NO_REQUEST: Final[Mapping[str, msgspec.Raw]] = {}
 
 
 class Repair:
-    """Compiled once from a target's facts. *request* is always the client's, for what it says on tools."""
+    """Compiled once from a target's facts. *request* is always what was asked in OpenAI's words."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -52,10 +52,9 @@ class Repair:
         operation: Operation,
         needs: AnswerNeeds | None,
         request: Mapping[str, msgspec.Raw] = _NO_REQUEST,
-        choices: int = 1,
     ) -> StreamRepair:
-        """The state machine for one stream of *choices* choices."""
-        return StreamRepair(self._rules, operation, needs, request, choices)
+        """The state machine for one stream."""
+        return StreamRepair(self._rules, operation, needs, request)
 
 
 def compile_repair(spec: ProviderSpec, model: str = "") -> Repair:

@@ -10,7 +10,7 @@ import msgspec
 
 from adapters.draft import AnswerNeeds
 from adapters.failures import ErrorFields, error_fields
-from adapters.repair.asked import names_a_tool, tools_in_text
+from adapters.repair.asked import choices_asked_for, names_a_tool, tools_in_text
 from adapters.repair.calls import arguments_text
 from adapters.repair.choice import ChoiceRepair
 from adapters.repair.chunk import ChunkChoice, holds, object_of, value_of
@@ -49,12 +49,11 @@ class StreamRepair:
         operation: Operation,
         needs: AnswerNeeds | None,
         request: Mapping[str, msgspec.Raw],
-        choices: int = 1,
         *,
         stream: bool = True,
     ) -> None:
-        """*request* is the client's, *choices* the number of choices it asked for; without *stream* the pieces are
-        whole choices, for `mend_top` and `whole_choice`."""
+        """*request* is what was asked in OpenAI's words; without *stream* the pieces are whole choices, for `mend_top`
+        and `whole_choice`."""
         self.idle = False
         self.markers = rules.markers
         self.over = False
@@ -65,7 +64,7 @@ class StreamRepair:
         self._chat = operation is Operation.CHAT
         self._needs = needs or _NO_NEEDS
         self._request = request
-        self._expected = choices
+        self._expected = choices_asked_for(request)
         self._envelope = Envelope(rules, operation, stream=stream)
         self._tools = tools_in_text(request) if rules.calls_in_content else frozenset()
         self._choices: dict[int, ChoiceRepair] = {}
@@ -276,9 +275,10 @@ class StreamRepair:
 
     def _look_around(self) -> None:
         choices = self._choices.values()
-        self.idle = len(choices) >= self._expected and all(choice.idle for choice in choices)
+        heard = len(choices) >= self._expected
+        self.idle = heard and not self._needs.logprobs and all(choice.idle for choice in choices)
         if any(choice.cut for choice in choices):
-            self.over = len(choices) >= self._expected and all(choice.reason is not None for choice in choices)
+            self.over = heard and all(choice.reason is not None for choice in choices)
 
     def _note_usage(self, top: dict[str, Any], path: tuple[str, str]) -> None:
         member, name = path

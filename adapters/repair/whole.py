@@ -73,7 +73,7 @@ def mend(
     try:
         top: dict[str, Any] = dict(_decode_top(body))
         choices = _decode_choices(top.pop("choices"))
-        repair = StreamRepair(rules, operation, needs, request, len(choices), stream=False)
+        repair = StreamRepair(rules, operation, needs, request, stream=False)
         changed = repair.mend_top(top)
         mended = []
         for place, choice in enumerate(choices):

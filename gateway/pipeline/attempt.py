@@ -165,7 +165,7 @@ async def _stream(
         stall_seconds=route.model.stall_seconds,
         error_of=backend.adapter.error,
         settle=lambda usage: _resolve(call, attempt, usage),
-        repair=backend.adapter.repair.stream(call.operation, needs, call.body, call.choices),
+        repair=backend.adapter.repair.stream(call.operation, needs, call.body),
         model=route.alias,
         progress=backend.adapter.progress,
         usage_per_choice=backend.adapter.usage_per_choice,
