@@ -20,7 +20,7 @@ from adapters.repair.repair import compile_repair
 from adapters.request_patches import compile_patches, limit_to_send
 from adapters.scrub import Scrubber
 from adapters.shapes.base import Shape
-from adapters.shapes.compile import compile_shapes
+from adapters.shapes.compile import compile_rescues, compile_shapes
 from adapters.spec import Support
 from adapters.stream import progress_marker
 from adapters.target import Target
@@ -72,6 +72,8 @@ class Adapter:
         triggers = self._shape_triggers - {"stream"}
         self.special = patches.special | triggers
         """Parameters for which this target may refuse a request, or give a client less than another one would."""
+        self.rescues = compile_rescues(spec, self._shapes)
+        """What may still answer a request that the provider has refused."""
         self.patched = frozenset(patches.by_param) | triggers
         """Parameters that this target may not take as they are."""
         only_known = spec.transport.unknown_body_fields.only_known
@@ -111,7 +113,7 @@ class Adapter:
             refuse_overflow(self.target, body, operation)
         draft = Draft(body.copy(), operation, stream, unsupported)
         if self._shape_triggers and not self._shape_triggers.isdisjoint(body):
-            for shape in self._shapes if after is None else self._shapes[self._shapes.index(after) + 1 :]:
+            for shape in self._shapes_behind(after):
                 if not shape.triggers.isdisjoint(body) and shape.applies(draft):
                     return self._shaped(shape, draft)
         out = draft.body
@@ -146,6 +148,10 @@ class Adapter:
         adjustment = Adjustment(shape.param, shape.action)
         later = tuple(other for other in first.adjustments if other != adjustment)
         return Prepared(b"", (adjustment, *later), shape, first.needs, shape.lossy or first.lossy)
+
+    def _shapes_behind(self, after: Shape | None) -> tuple[Shape, ...]:
+        shapes = self._shapes
+        return shapes[shapes.index(after) + 1 :] if after in shapes else shapes
 
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         """The failure that an answer other than 200 stands for."""

@@ -13,6 +13,7 @@ from adapters.shapes.emulate_tools import EmulateForcedTool, EmulateTools
 from adapters.shapes.fake_stream import FakeStream
 from adapters.shapes.fan_out import FanOut
 from adapters.shapes.fetch_images import FetchImages
+from adapters.shapes.salvage import SalvageCall
 from adapters.shapes.two_phase import TwoPhase
 from adapters.spec import ConditionKind, ConflictSpec, ParamSpec, PartSupport, Patch, ProviderSpec, Support
 
@@ -42,9 +43,11 @@ def compile_shapes(
     return (*images, *_fan_out(spec, tuple(others)), *others)
 
 
-def compile_rescues(shapes: tuple[Shape, ...]) -> tuple[Rescue, ...]:
-    """What may help after a refusal, among *shapes*."""
-    return tuple(shape for shape in shapes if isinstance(shape, AfterRefusal))
+def compile_rescues(spec: ProviderSpec, shapes: tuple[Shape, ...]) -> tuple[Rescue, ...]:
+    """What may help after a refusal: some of *shapes*, and what the file says of its errors."""
+    rescues: list[Rescue] = [shape for shape in shapes if isinstance(shape, AfterRefusal)]
+    cases = [case for case in spec.errors.cases if case.patch is Patch.SALVAGE_TOOL_CALL]
+    return (*rescues, SalvageCall(cases)) if cases else tuple(rescues)
 
 
 def _fan_out(spec: ProviderSpec, others: tuple[Shape, ...]) -> list[Shape]:

@@ -101,6 +101,7 @@ async def conforming(body: Body, wanted: JsonFormat, caller: Caller, param: str 
             f"The model's answer does not conform to the schema, nor did a second one: {'; '.join(problems)}.",
             param=param,
             code="schema_validation_failed",
+            tries=1,
         )
     for choice in answer["choices"]:
         if is_judged(choice):

@@ -22,12 +22,12 @@ from gateway.pipeline.outcome import to_error
 from gateway.pipeline.plan import Route
 from gateway.pipeline.relay import StreamRelay
 from gateway.pipeline.reply import JSON, answer_headers
-from gateway.pipeline.shaped import ShapedCalls
+from gateway.pipeline.shaped import ShapedCalls, find_rescue
 from gateway.pipeline.stream_out import StreamOut
 from gateway.pipeline.tally import owes_nothing
 from gateway.pipeline.whole import is_stream, read_as_stream, read_refusal, read_whole
 from gateway.services import Services
-from gateway.upstream.base import UpstreamResponse
+from gateway.upstream.base import RequestHead, UpstreamResponse
 
 _log = logging.getLogger(__name__)
 
@@ -68,12 +68,16 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
             hop = services.hop_header_after(call.hops) if call.hops else services.hop_header
             response = await backend.upstream.send(head, prepared.body, hop, attempt)
             attempt.status, needs = response.status, prepared.needs
-        if response.status != 200:
-            raise backend.adapter.refusal(response.status, response.headers, await read_refusal(response))
-        if out is not None:
-            usage = await _stream(call, attempt, route, backend, out, clock, response, needs, now)
-        else:
-            usage = await _whole(call, attempt, route, backend, response, needs, now)
+        try:
+            if response.status != 200:
+                raise backend.adapter.refusal(response.status, response.headers, await read_refusal(response))
+            if out is not None:
+                usage = await _stream(call, attempt, route, backend, out, clock, response, needs, now)
+            else:
+                usage = await _whole(call, attempt, route, backend, response, needs, now)
+        except ProviderError as failure:
+            response.close()
+            usage = await _rescued(call, attempt, route, backend, head, out, clock, failure, services)
     except ProviderError as failure:
         if failure.kind is FailureKind.INTERRUPTED:
             failure.kind = FailureKind.RESET  # nothing was passed on: it may be tried again
@@ -98,6 +102,37 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
         services.metrics.attempt_ended(target)
         if attempt.failure is not None:
             _log_failure(call, attempt, attempt.failure)
+
+
+async def _rescued(
+    call: Call,
+    attempt: Attempt,
+    route: Route,
+    backend: Backend,
+    head: RequestHead,
+    out: StreamOut | None,
+    clock: AttemptClock,
+    failure: ProviderError,
+    services: Services,
+) -> Usage | None:
+    """Answer all the same what ended in *failure*, where there is a way; else the failure is raised."""
+    found = None
+    if attempt.tally is None and not attempt.first_content:
+        found = find_rescue(backend.adapter, call, call.body, failure, stream=call.stream)
+    if found is None:
+        raise failure
+    rescue, shape = found
+    calls = ShapedCalls(call, attempt, backend, head, clock, route.model.first_event_seconds, services)
+    response = await calls.begin_again(rescue, shape, failure)
+    try:
+        if out is not None:
+            usage = await _stream(call, attempt, route, backend, out, clock, response, None, services.clock)
+        else:
+            usage = await _whole(call, attempt, route, backend, response, None, services.clock)
+    finally:
+        response.close()
+    rescue.worked()
+    return usage
 
 
 def _others_cancelled() -> bool:
@@ -191,7 +226,7 @@ async def _stream(
     finally:
         call.relay = None
         call.exchange.on_flow = None
-        if attempt.hold.resolution is None:
+        if relay.committed and attempt.hold.resolution is None:
             _resolve(call, attempt, relay.usage)
 
 

@@ -48,6 +48,10 @@ class AttemptClock(Watch):
         self.on_expire = self._cancel
         deadlines.add(self)
 
+    def wait_again(self) -> None:
+        """The attempt waits in a coroutine once more: running out of time cancels its task."""
+        self.on_expire = self._cancel
+
     def call_begins(self, now: float, seconds: float) -> None:
         """A further request of the attempt is sent: its first content has *seconds*, as far as the whole allows."""
         if self.kind is FailureKind.STALLED or self._paused_at:

@@ -9,16 +9,17 @@ from typing import Final
 import msgspec
 
 from adapters import answers
-from adapters.adapter import Prepared
+from adapters.adapter import Adapter, Prepared
+from adapters.draft import Draft
 from adapters.errors import ProviderError
 from adapters.repair.stream import StreamRepair
-from adapters.shapes.base import Answer, Continue, Outcome, Shape, Split
+from adapters.shapes.base import Answer, Continue, Outcome, Rescue, Shape, Split
 from adapters.shapes.bodies import without
 from adapters.shapes.fan_out import merged
 from adapters.shapes.together import together
 from adapters.shapes.usage import sum_of_calls
 from adapters.stream import read_usage
-from adapters.types import Body
+from adapters.types import Adjustment, Body
 from gateway.pipeline.backend import Backend
 from gateway.pipeline.call import Attempt, Call
 from gateway.pipeline.clock import AttemptClock
@@ -54,6 +55,7 @@ class ShapedCalls:
         self._services = services
         self._hop = services.hop_header_after(call.hops) if call.hops else services.hop_header
         self._places = Places(backend.concurrency)
+        self._rescuing: dict[Shape, Rescue] = {}
 
     async def begin(self, shape: Shape, body: Body) -> UpstreamResponse:
         """The answer to *body* by way of *shape*, as if it came from one upstream."""
@@ -61,6 +63,17 @@ class ShapedCalls:
         if self._call.stream:
             return self._streamed(outcome, shape)
         return Told(await self._finished(outcome, shape), self._call.operation, stream=False)
+
+    async def begin_again(self, rescue: Rescue, shape: Shape, failure: ProviderError) -> UpstreamResponse:
+        """The answer to the client's own body, which has ended in *failure*, by way of what *rescue* found."""
+        call, attempt = self._call, self._attempt
+        refused = self.tally.begin(call.prompt_bytes())
+        refused.sent, refused.status, refused.failure = attempt.sent, attempt.status, failure
+        attempt.status = None
+        self._clock.wait_again()
+        self._rescuing[shape] = rescue
+        self._tell((Adjustment(shape.param, shape.action),))
+        return await self.begin(shape, call.body)
 
     # Whole answers
 
@@ -71,6 +84,18 @@ class ShapedCalls:
         if prepared.shape is not None:
             outcome = await prepared.shape.answer(body, Caller(self, prepared.shape))
             return await self._finished(outcome, prepared.shape)
+        try:
+            return await self._one(body, prepared)
+        except ProviderError as failure:
+            found = self._rescue(body, after, failure, stream=False)
+            if found is None:
+                raise
+        rescue, shape = found
+        answer = await self._finished(await shape.answer(body, Caller(self, shape)), shape)
+        rescue.worked()
+        return answer
+
+    async def _one(self, body: Body, prepared: Prepared) -> Answer:
         opened = await self._send(body, prepared)
         try:
             raw, answer = await read_whole(
@@ -117,7 +142,16 @@ class ShapedCalls:
         if prepared.shape is not None:
             outcome = await prepared.shape.answer(body, Caller(self, prepared.shape))
             return _Nested(self._streamed(outcome, prepared.shape))
-        opened = await self._send(body, prepared)
+        try:
+            opened = await self._send(body, prepared)
+        except ProviderError as failure:
+            found = self._rescue(body, after, failure, stream=True)
+            if found is None:
+                raise
+            rescue, shape = found
+            outcome = await shape.answer(body, Caller(self, shape))
+            rescue.worked()
+            return _Nested(self._streamed(outcome, shape))
         try:
             if not is_stream(opened.response):
                 provider = self._attempt.target.provider
@@ -135,11 +169,24 @@ class ShapedCalls:
 
     def _prepare(self, body: Body, after: Shape, *, stream: bool) -> Prepared:
         prepared = self._backend.adapter.prepare(body, self._call.operation, stream, self._call.unsupported, after)
+        self._tell(prepared.adjustments)
+        return prepared
+
+    def _tell(self, adjustments: tuple[Adjustment, ...]) -> None:
         known = self._attempt.adjustments
-        new = tuple(adjustment for adjustment in prepared.adjustments if adjustment not in known)
+        new = tuple(adjustment for adjustment in adjustments if adjustment not in known)
         if new:
             self._attempt.adjustments = known + new
-        return prepared
+
+    def _rescue(self, body: Body, after: Shape, failure: ProviderError, *, stream: bool) -> tuple[Rescue, Shape] | None:
+        """What may still answer *body*; not twice in a row."""
+        if after in self._rescuing:
+            return None
+        found = find_rescue(self._backend.adapter, self._call, body, failure, stream=stream)
+        if found is not None:
+            self._rescuing[found[1]] = found[0]
+            self._tell((Adjustment(found[1].param, found[1].action),))
+        return found
 
     async def _send(self, body: Body, prepared: Prepared) -> _Opened:
         await self._places.take()
@@ -167,6 +214,17 @@ class ShapedCalls:
 
     def _repair(self, prepared: Prepared, body: Body) -> StreamRepair:
         return self._backend.adapter.repair.stream(self._call.operation, prepared.needs, body)
+
+
+def find_rescue(
+    adapter: Adapter, call: Call, body: Body, failure: ProviderError, *, stream: bool
+) -> tuple[Rescue, Shape] | None:
+    """What may still answer *body*, which has ended in *failure*; None nearly always."""
+    for rescue in adapter.rescues:
+        shape = rescue.rescued(Draft(body.copy(), call.operation, stream, call.unsupported), failure)
+        if shape is not None:
+            return rescue, shape
+    return None
 
 
 class Caller:

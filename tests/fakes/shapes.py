@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from tests.fakes.gateway import config
 from tests.fakes.openai_answers import completion
 from tests.fakes.raw_client import Answer
-from tests.fakes.scripted_server import ScriptedServer
+from tests.fakes.scripted_server import RecordedRequest, Script, ScriptedServer
 from tests.fakes.scripted_server import answer as wire_answer
 
 LOOK = {
@@ -73,3 +74,13 @@ def calls_of(answer: Answer) -> list[tuple[str, Any]]:
 def text_of_whole(answer: Answer) -> str | None:
     content: str | None = answer.json["choices"][0]["message"]["content"]
     return content
+
+
+def in_turn(*answers: bytes | Script) -> Callable[[RecordedRequest], Script]:
+    """One answer for each request; the last one again and again."""
+
+    def script(request: RecordedRequest) -> Script:
+        found = answers[min(request.number, len(answers)) - 1]
+        return [found] if isinstance(found, bytes) else found
+
+    return script

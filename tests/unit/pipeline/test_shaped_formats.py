@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.fakes.gateway import CHAT, HELLO, chat_body, request, running_gateway
 from tests.fakes.openai_answers import DONE, ROLE, STOP, payloads, refusal, stream, text_of, usage_chunk, words
-from tests.fakes.scripted_server import Hang, RecordedRequest, Script, ScriptedServer, Sleep
-from tests.fakes.shapes import ADA, AS_PERSON, LOOK, called, calls_of, lacking, said, sent, text_of_whole
+from tests.fakes.scripted_server import Hang, Script, ScriptedServer, Sleep
+from tests.fakes.shapes import ADA, AS_PERSON, LOOK, called, calls_of, in_turn, lacking, said, sent, text_of_whole
 
 JSON_SCHEMA, JSON_OBJECT = "response_format.json_schema", "response_format.json_object"
 NO_SCHEMA = {"params": {JSON_SCHEMA: {"support": "rejected", "patch": "emulate_schema"}}}
@@ -23,16 +22,6 @@ NOTHING = {
 UNSURE = {"params": {JSON_SCHEMA: {"support": "native", "patch": "validate_schema"}}}
 EITHER = {"conflicts": [{"when": ["tools", "response_format"], "result": 400, "patch": "two_phase"}]}
 NOT_STREAMED = {"conflicts": [{"when": ["stream", "response_format"], "result": 400, "patch": "fake_stream"}]}
-
-
-def in_turn(*answers: bytes | Script) -> Callable[[RecordedRequest], Script]:
-    """One answer for each request; the last one again and again."""
-
-    def script(request: RecordedRequest) -> Script:
-        found = answers[min(request.number, len(answers)) - 1]
-        return [found] if isinstance(found, bytes) else found
-
-    return script
 
 
 # A schema where there is none
