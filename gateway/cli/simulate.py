@@ -64,6 +64,7 @@ def simulate(
         fail(str(error))
     with sock:
         simulator = Simulator(spec, options)
+        sock.listen()  # who reads the lines may connect at once
         for line in describe(simulator, url_of(sock)):
             out().print(Text(line))
         asyncio.run(_serve(simulator, sock))

@@ -146,9 +146,10 @@ BOUNDS = [
 @pytest.mark.parametrize(("provider", "name", "value"), BOUNDS)
 def test_a_value_out_of_bounds_is_refused(provider: str, name: str, value: float) -> None:
     sim = simulator(provider)
-    whole = int(value) if value == int(value) else value
-    using = {"logprobs": True} if name == "top_logprobs" else {}
-    heard = ask(sim, **using, **{name: whole})
+    asked: dict[str, Any] = {name: int(value) if value == int(value) else value}
+    if name == "top_logprobs":
+        asked["logprobs"] = True
+    heard = ask(sim, **asked)
 
     assert_refused(sim, heard, sim.spec.params[name].status)
 
