@@ -42,7 +42,7 @@ class ResponseFormat:
             if wanted is None:
                 del draft.body[_FORMAT]
             return
-        kind = wanted.get("type")
+        kind: Any = wanted.get("type")
         if kind == "json_object" and self.object_as_schema:
             said = {"type": "json_schema", "json_schema": {"name": "object", "schema": dict(_ANY_OBJECT)}}
             draft.body[_FORMAT] = raw(said)

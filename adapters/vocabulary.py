@@ -45,7 +45,6 @@ class Patch(StrEnum):
     # Leaving out and refusing.
     STRIP = "strip"  # leave out, and say so
     ERROR = "error"  # another target that has it, else 400 unsupported_parameter
-    CLAMP = "clamp"  # another target that takes the value, else the nearest one taken here
     DROP_FIRST = "drop_first"  # of a conflict: leave out the first name in ``when``
     DROP_EMPTY_LIST = "drop_empty_list"  # leave out a list with nothing in it
     # Another way to say it.
@@ -53,12 +52,10 @@ class Patch(StrEnum):
     SEND_LIMIT = "send_limit"  # always send a limit for the answer: the server's own is too low, or reserves too much
     SEND_BOOLEAN = "send_boolean"  # "true" and "false" in quotes become what they mean
     SET_LOGPROBS = "set_logprobs"  # logprobs: true when only top_logprobs was sent
-    TRANSFORM_LOGPROBS = "transform_logprobs"  # into the ``form`` it takes, and back from its ``response_shape``
     REWRITE_SCHEMA = "rewrite_schema"  # into the ``dialect`` of response_format.json_schema
     CLEAN_TOOLS = "clean_tools"  # without ``strict``, legacy definitions inlined
     REASONING_PARSED = "reasoning_parsed"  # reasoning_format: parsed
     DISABLE_THINKING = "disable_thinking"  # send what ``reasoning.off`` says
-    LOWEST_EFFORT = "lowest_effort"  # the lowest reasoning effort the model takes, in place of none
     # Several calls, or another one.
     FAN_OUT = "fan_out"  # n requests, merged
     TWO_PHASE = "two_phase"  # a tool turn without the format, then the format without tools

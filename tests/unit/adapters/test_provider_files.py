@@ -154,14 +154,16 @@ def test_only_parameters_it_may_be_sent_stand_among_its_defaults_and_switches(na
 
 
 def test_every_patch_word_is_needed_by_a_file() -> None:
-    used = set()
+    used: set[Patch | None] = set()
     for name in ALL:
         spec = load_spec(name)
-        messages = spec.messages
-        entries = [*spec.params.values(), *spec.conflicts, *spec.errors.cases]
-        about_messages = (messages.developer_role, messages.mid_conversation_system, messages.name,
-                          messages.empty_tool_calls, messages.cache_control)  # fmt: skip
-        used |= {entry.patch for entry in (*entries, *about_messages) if entry is not None}
+        said = spec.messages
+        used |= {entry.patch for entry in spec.params.values()}
+        used |= {conflict.patch for conflict in spec.conflicts}
+        used |= {case.patch for case in spec.errors.cases}
+        roles = (said.developer_role, said.mid_conversation_system)
+        members = (said.name, said.empty_tool_calls, said.cache_control)
+        used |= {entry.patch for entry in (*roles, *members) if entry is not None}
 
     assert set(Patch) <= used
 
