@@ -12,6 +12,7 @@ from adapters.allow_list import AllowList
 from adapters.context import refuse_overflow
 from adapters.draft import AnswerNeeds, Draft, Unsupported
 from adapters.errors import ProviderError
+from adapters.fine_tunes import AdapterNaming
 from adapters.message_facts import message_facts
 from adapters.message_patches import MessagePatches
 from adapters.patches import unsupported
@@ -63,17 +64,20 @@ class Adapter:
         self.limits = RateLimitReader(target.spec.rate_limit_headers)
         """Reads what the provider's headers tell of its limits."""
         spec = target.spec
-        self._model = msgspec.Raw(_encode(target.model)) if target.model else None
+        self._model = msgspec.Raw(_encode(target.model)) if target.model and target.fine_tunes is None else None
+        self._name_adapter = None
+        if target.fine_tunes is not None and spec.lora is not None:
+            self._name_adapter = AdapterNaming(target.fine_tunes, spec.lora, self._provider)
         canonical = spec.canonical(target.model)
         patches = compile_patches(spec, self._provider, canonical, target.max_output_tokens, offers)
         self._patches = patches.by_param
         self._shapes = compile_shapes(spec, self._provider, offers, target.model)
+        self.rescues = compile_rescues(spec, self._shapes)
+        """What may still answer a request that the provider has refused."""
         self._shape_triggers = frozenset().union(*(shape.triggers for shape in self._shapes))
         triggers = self._shape_triggers - {"stream"}
         self.special = patches.special | triggers
         """Parameters for which this target may refuse a request, or give a client less than another one would."""
-        self.rescues = compile_rescues(spec, self._shapes)
-        """What may still answer a request that the provider has refused."""
         self.patched = frozenset(patches.by_param) | triggers
         """Parameters that this target may not take as they are."""
         only_known = spec.transport.unknown_body_fields.only_known
@@ -125,6 +129,8 @@ class Adapter:
                 patches[param](draft)
         if self._allow is not None:
             self._allow(draft)
+        if self._name_adapter is not None:
+            self._name_adapter(out)
         if operation is Operation.CHAT and (self._messages.always or "tools" in out):
             self._messages(draft)
         if operation is not Operation.EMBEDDINGS:
@@ -143,28 +149,32 @@ class Adapter:
         changes = tuple(draft.adjustments) if draft.adjustments else _NO_CHANGES
         return Prepared(_encode(out), changes, None, draft.needs, draft.lossy)
 
+    def _shapes_behind(self, after: Shape | None) -> tuple[Shape, ...]:
+        shapes = self._shapes
+        return shapes[shapes.index(after) + 1 :] if after in shapes else shapes
+
     def _shaped(self, shape: Shape, draft: Draft) -> Prepared:
         first = self.prepare(shape.first(draft.body), draft.operation, False, draft.unsupported, shape)
         adjustment = Adjustment(shape.param, shape.action)
         later = tuple(other for other in first.adjustments if other != adjustment)
         return Prepared(b"", (adjustment, *later), shape, first.needs, shape.lossy or first.lossy)
 
-    def _shapes_behind(self, after: Shape | None) -> tuple[Shape, ...]:
-        shapes = self._shapes
-        return shapes[shapes.index(after) + 1 :] if after in shapes else shapes
-
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         """The failure that an answer other than 200 stands for."""
         cases = self.target.spec.errors.cases
         limits = self.limits.read(headers) if status in (413, 429, 503) else None
         wait = limits.wait_seconds() if limits is not None else None
-        return failures.from_response(
-            self._provider, status, headers, body, self._redact, cases, retry_after_seconds=wait
+        return self._told(
+            failures.from_response(self._provider, status, headers, body, self._redact, cases, retry_after_seconds=wait)
         )
 
     def error(self, fields: failures.ErrorFields) -> ProviderError:
         """The failure that an error object inside a 200 or a stream stands for."""
-        return failures.from_fields(self._provider, fields, None, self._redact, self.target.spec.errors.cases)
+        cases = self.target.spec.errors.cases
+        return self._told(failures.from_fields(self._provider, fields, None, self._redact, cases))
+
+    def _told(self, failure: ProviderError) -> ProviderError:
+        return failure if self._name_adapter is None else self._name_adapter.explain(failure)
 
 
 def _with_usage(options: msgspec.Raw | None) -> msgspec.Raw:

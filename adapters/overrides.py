@@ -9,7 +9,7 @@ from adapters.vocabulary import FROM_CONFIG
 
 OVERRIDABLE = frozenset({
     "transport", "endpoints", "messages", "params", "defaults", "extra_params", "conflicts", "reasoning", "streaming",
-    "usage", "finish_reason", "errors", "rate_limit_headers",
+    "usage", "finish_reason", "errors", "rate_limit_headers", "context", "lora",
 })  # fmt: skip
 """The keys of a provider file that ``overrides`` may hold."""
 

@@ -224,6 +224,26 @@ class ConflictSpec(Fact):
         return tuple(read_condition(word) for word in self.when)
 
 
+class LoraSpec(Fact):
+    """How a request picks one of the adapters a server has over its base model; one of the three is told."""
+
+    model: str | None = None
+    """What ``model`` becomes, of ``{base}`` and ``{adapter}``; None: it stays the base's name."""
+    field: str | None = None
+    """The parameter that takes the adapter's name."""
+    ids: str | None = None
+    """The parameter that takes a list of numbers and weights, as llama.cpp's server has them."""
+    picked_by: tuple[str, ...] = ()
+    """Parameters by which a client could pick an adapter past its name; not sent on."""
+
+    @model_validator(mode="after")
+    def _tells_a_way(self) -> Self:
+        in_model = self.model is not None and "{adapter}" in self.model
+        if not in_model and self.field is None and self.ids is None:
+            raise ValueError("one of 'model' with {adapter}, 'field' or 'ids' has to tell how an adapter is named")
+        return self
+
+
 class ContextSpec(Fact):
     """What happens to a request that does not fit the model's context."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from adapters.fine_tunes import FineTunes
 from adapters.spec import ProviderSpec
 from adapters.types import Price
 
@@ -18,7 +19,8 @@ class Target:
     provider: str
     """The provider's name in the configuration."""
     model: str
-    """What the provider calls the model; empty where it serves one model and ignores the field."""
+    """What the provider calls the model; empty where it serves one model and ignores the field. The base model's
+    name where there are fine-tunes."""
     spec: ProviderSpec
     """The provider file's facts with the provider's and the target's ``overrides`` applied."""
     price: Price | None = None
@@ -27,3 +29,5 @@ class Target:
     max_output_tokens: int | None = None
     weight: int = 1
     traits: Mapping[str, str] = field(default_factory=dict)
+    fine_tunes: FineTunes | None = None
+    """The fine-tunes clients choose from, where the target stands for more than one model."""

@@ -6,15 +6,23 @@ import difflib
 import fnmatch
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from adapters.draft import Unsupported
+from adapters.fine_tunes import PLACEHOLDER, FineTunes, adapter_of
 from adapters.registry import load_spec
 from adapters.spec import Kind, ModelSpec, ProviderSpec
 from adapters.target import Target
 from adapters.types import Price
-from gateway.config.schema import LOCAL_CONTEXT, LOCAL_SLOTS, ModelSettings, ProviderSettings, TargetSettings
+from gateway.config.schema import (
+    LOCAL_CONTEXT,
+    LOCAL_SLOTS,
+    PATTERN_END,
+    ModelSettings,
+    ProviderSettings,
+    TargetSettings,
+)
 from gateway.config.zero import LOCAL_MODEL
 from gateway.settings import Settings
 
@@ -40,6 +48,14 @@ class Model:
     attempts: int = 3
     unsupported: Unsupported = Unsupported.AUTO
     """What is done about parameters a target lacks, where the client does not say."""
+    pattern: str = ""
+    """The name in the configuration, where *id* is one of the many it stands for. Metrics are labelled with this one,
+    for clients choose the others."""
+
+    @property
+    def many(self) -> bool:
+        """Whether this is not one model but a pattern for many."""
+        return self.id.endswith(PATTERN_END)
 
 
 class Catalog:
@@ -51,14 +67,19 @@ class Catalog:
         self.aliases = aliases
         self.exposed = exposed
         """``provider/model`` to a model of that one target; empty unless ``expose_provider_models``."""
+        # The longest pattern is the most particular one; between equals the alphabet decides, not the file's order.
+        self._many = sorted(
+            (model for model in models.values() if model.many), key=lambda model: (-len(model.id), model.id)
+        )
+        meant = {alias: models.get(model) or self._fine_tune(model) for alias, model in aliases.items()}
+        known = {alias: model for alias, model in meant.items() if model is not None}
         self._names: dict[str, Model] = {
             **exposed,
-            **{alias: models[model] for alias, model in aliases.items() if not _is_glob(alias)},
-            **models,
+            **{alias: model for alias, model in known.items() if not _is_glob(alias)},
+            **{name: model for name, model in models.items() if not model.many},
         }
-        # The longest pattern is the most particular one; between equals the alphabet decides, not the file's order.
-        globs = sorted((alias for alias in aliases if _is_glob(alias)), key=lambda alias: (-len(alias), alias))
-        self._globs = [(re.compile(fnmatch.translate(glob)), models[aliases[glob]]) for glob in globs]
+        globs = sorted((alias for alias in known if _is_glob(alias)), key=lambda alias: (-len(alias), alias))
+        self._globs = [(re.compile(fnmatch.translate(glob)), known[glob]) for glob in globs]
         self._matched: dict[str, Model | None] = {}
 
     @classmethod
@@ -72,9 +93,13 @@ class Catalog:
     def resolve(self, name: str) -> Model | None:
         """The model *name* means: an id, an alias, ``provider/model`` where exposed, else the longest pattern."""
         model = self._names.get(name)
-        if model is not None or not self._globs:
+        if model is not None or not (self._globs or self._many):
             return model
         return self._match(name)
+
+    def pattern_of(self, name: str) -> Model | None:
+        """The pattern that *name* would belong to, whether or not there is such a fine-tune."""
+        return next((model for model in self._many if name.startswith(model.id.removesuffix("*"))), None)
 
     def nearest(self, name: str) -> list[str]:
         """Up to three names that look like *name*, best first."""
@@ -84,11 +109,20 @@ class Catalog:
     def _match(self, name: str) -> Model | None:
         if name in self._matched:
             return self._matched[name]
-        found = next((model for pattern, model in self._globs if pattern.match(name)), None)
+        found = self._fine_tune(name)
+        if found is None:
+            found = next((model for pattern, model in self._globs if pattern.match(name)), None)
         # Names come from clients: what is remembered has to have an end.
         if len(self._matched) < _MAX_REMEMBERED:
             self._matched[name] = found
         return found
+
+    def _fine_tune(self, name: str) -> Model | None:
+        """The model of one fine-tune, which shares all but its name with the others of its pattern."""
+        for model in self._many:
+            if adapter_of(model.id, name) is not None:
+                return replace(model, id=name, pattern=model.id)
+        return None
 
 
 def _is_glob(alias: str) -> bool:
@@ -107,7 +141,9 @@ def _provider_spec(provider: ProviderSettings) -> ProviderSpec:
 def _model(
     name: str, model: ModelSettings, providers: Mapping[str, ProviderSettings], specs: Mapping[str, ProviderSpec]
 ) -> Model:
-    targets = tuple(_target(target, providers[target.provider], specs[target.provider]) for target in model.targets)
+    targets = tuple(
+        _target(target, providers[target.provider], specs[target.provider], pattern=name) for target in model.targets
+    )
     local = any(target.spec.kind is Kind.IN_PROCESS for target in targets)
     clocks = model.timeouts
     return Model(
@@ -122,8 +158,9 @@ def _model(
     )
 
 
-def _target(target: TargetSettings, provider: ProviderSettings, spec: ProviderSpec) -> Target:
-    model = target.model or local_model_name(provider)
+def _target(target: TargetSettings, provider: ProviderSettings, spec: ProviderSpec, *, pattern: str = "") -> Target:
+    # Fine-tunes cost, hold and can do what their base does.
+    model = target.base or target.model or local_model_name(provider)
     listed = next((entry for entry in spec.models if entry.id == model), None)
     if listed is not None and listed.lacks:
         # What the operator says of the provider still comes after what its file says of a model.
@@ -137,6 +174,9 @@ def _target(target: TargetSettings, provider: ProviderSettings, spec: ProviderSp
         context_window=target.context_window or _context_window(provider, listed),
         max_output_tokens=target.max_output_tokens or (listed.max_output_tokens if listed else None),
         traits=dict(target.traits),
+        fine_tunes=FineTunes(pattern, target.base, target.model or PLACEHOLDER, target.adapters)
+        if target.base
+        else None,
     )
 
 
@@ -177,7 +217,8 @@ def _exposed(settings: Settings, specs: Mapping[str, ProviderSpec], models: Mapp
     exposed: dict[str, Model] = {}
     for model in models.values():
         for target in model.targets:
-            exposed.setdefault(target.name, _alone(target, model))
+            if target.fine_tunes is None:
+                exposed.setdefault(target.name, _alone(target, model))
     for name, provider in settings.providers.items():
         for listed in specs[name].models:
             entry = TargetSettings(provider=name, model="" if provider.local else listed.id)

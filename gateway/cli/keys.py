@@ -149,7 +149,7 @@ def _note_unknown_models(patterns: list[str], config: Path | None) -> None:
         model = catalog.resolve(pattern)
         if model is None:
             note(f"no model is called '{pattern}' so far")
-        else:
+        elif model.id != pattern:  # one of many fine-tunes is called just that
             note(f"'{pattern}' is another name of '{model.id}', but keys go by the model's own: --models {model.id}")
 
 

@@ -14,7 +14,8 @@ from adapters.overrides import OVERRIDABLE
 from adapters.registry import UnknownProviderTypeError, load_spec
 from adapters.spec import ProviderSpec
 from adapters.validation import did_you_mean, one_of, problems_of
-from gateway.config.schema import LOCAL_ONLY, REMOTE_ONLY, ProviderSettings, Settings
+from gateway.config import fine_tunes
+from gateway.config.schema import LOCAL_ONLY, PATTERN_END, REMOTE_ONLY, ProviderSettings, Settings
 from local_engine.registry import find_known, known_models
 
 Finding = tuple[Path, bool, str]
@@ -36,7 +37,10 @@ def check(settings: Settings, providers: Collection[str], models: Collection[str
         yield from _provider(("providers", name), provider)
     yield from _models(settings, providers)
     for alias, model in settings.aliases.items():
-        if model not in models:
+        if model.endswith(PATTERN_END) and model in models:
+            message = f"'{model}' stands for many models; the alias has to name one of them"
+            yield ("aliases", alias), False, message
+        elif model not in models and not fine_tunes.is_name_of(model, settings.models):
             message = f"the alias points to '{model}', which is not a model.{did_you_mean(model, models)}"
             yield ("aliases", alias), False, message
         if alias in models:
@@ -172,6 +176,8 @@ def overrides(path: Path, changes: Mapping[str, object], spec: ProviderSpec) -> 
 
 def _models(settings: Settings, providers: Collection[str]) -> Iterator[Finding]:
     for name, model in settings.models.items():
+        if "*" in name:
+            yield from fine_tunes.check_name(name)
         seen: Counter[tuple[str, str]] = Counter()
         for index, target in enumerate(model.targets):
             path: Path = ("models", name, "targets", index)
@@ -181,7 +187,10 @@ def _models(settings: Settings, providers: Collection[str]) -> Iterator[Finding]
                     near = did_you_mean(target.provider, providers)
                     yield (*path, "provider"), False, f"'{target.provider}' is not a provider.{near}{one_of(providers)}"
                 continue
-            if not target.model and not provider.local:
+            if target.base and provider.local:
+                yield (*path, "base"), True, "the bundled engine serves one model, without fine-tunes over it"
+                continue
+            if not target.model and not provider.local and not target.adapters:
                 yield path, False, f"'model' is missing: what {target.provider} calls the model"
             if target.model and provider.local:
                 yield (*path, "model"), True, "a local provider serves one model; name it at the provider"
@@ -197,3 +206,6 @@ def _models(settings: Settings, providers: Collection[str]) -> Iterator[Finding]
             except UnknownProviderTypeError:
                 continue  # reported with the provider
             yield from overrides((*path, "overrides"), target.overrides, spec)
+            own = fine_tunes.spec_of(provider, spec)
+            if own is not None:
+                yield from fine_tunes.check_target(path, name, target, own)

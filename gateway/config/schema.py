@@ -24,6 +24,9 @@ from gateway.config.units import Bytes, Seconds
 LOCAL_TYPE = "local"
 """The provider type of the bundled engine."""
 
+PATTERN_END = "/*"
+"""How the name of a model for many fine-tunes ends."""
+
 LOCAL_CONTEXT = 4096
 LOCAL_SLOTS = 2
 """What the bundled engine takes when the file does not say."""
@@ -164,7 +167,13 @@ class TargetSettings(_Section):
     """One model at one provider."""
 
     provider: str = Field(description="A name under providers.")
-    model: str = Field(default="", description="What the provider calls the model.")
+    model: str = Field(
+        default="", description="What the provider calls the model; {adapter} is the client's part of a pattern."
+    )
+    base: str = Field(default="", description="What the provider calls the model under the fine-tunes of a pattern.")
+    adapters: dict[str, str | int] = Field(
+        default={}, description="Fine-tunes by the client's part of the name, with what the provider calls each."
+    )
     price: PriceSettings | None = Field(default=None, description="In place of the provider file's price.")
     context_window: int | None = Field(default=None, ge=1, description="Most tokens of prompt and answer.")
     max_output_tokens: int | None = Field(default=None, ge=1, description="Most tokens of an answer.")

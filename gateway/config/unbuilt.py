@@ -48,7 +48,6 @@ _REFUSED: tuple[tuple[tuple[str, ...], Callable[[Any], bool]], ...] = (
     (("models", _ANY, "route", "sticky"), _set),
     (("models", _ANY, "targets", _ANY, "weight"), _set),
     (("models", _ANY, "targets", _ANY, "limits"), _set),
-    (("models", _ANY, "targets", _ANY, "base"), _set),
 )
 _REFUSED_VALUES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("auth", "mode"): ("oidc",),
@@ -75,13 +74,6 @@ def take_out_unbuilt(tree: dict[str, Any]) -> Iterator[tuple[Path, bool, str]]:
             if parent[pattern[-1]] in values:
                 value = parent.pop(pattern[-1])
                 yield path, False, f"'{value}' {MESSAGE}"
-    models = tree.get("models")
-    if not isinstance(models, dict):
-        return
-    for name in list(models):
-        if "*" in str(name):
-            del models[name]
-            yield ("models", name), True, f"'{name}': a pattern as a model's name {MESSAGE}; aliases take patterns"
 
 
 def _matches(value: Any, pattern: tuple[str, ...], path: Path = ()) -> Iterator[tuple[dict[str, Any], Path]]:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+import msgspec
+
 from adapters.draft import Unsupported
 from gateway.catalog import Catalog
 from gateway.data_plane.chat import CHAT
@@ -87,6 +89,8 @@ class DataPlane:
             call.model = services.catalog.resolve(name)
             if call.model is None:
                 raise _no_such_model(name, services.catalog, call.key)
+            if call.model.pattern:
+                call.body["model"] = msgspec.Raw(msgspec.json.encode(call.model.id))  # it may have come as an alias
             call.unsupported = asked or call.model.unsupported
             endpoint.read(call)
             call.task = asyncio.current_task()
@@ -155,6 +159,11 @@ def _hops(value: bytes, instance_id: bytes) -> bytes:
 
 
 def _no_such_model(name: str, catalog: Catalog, key: VirtualKey) -> ModelNotFoundError:
+    many = catalog.pattern_of(name)
+    if many is not None and key.allows(name):
+        base = many.targets[0].model
+        message = f"The model '{clip(name)}' does not exist: it is no name of a fine-tune of {base}, as '{many.id}'."
+        return ModelNotFoundError(message, param="model")
     # Names of models the key may not use are none of its business.
     near = [known for known in catalog.nearest(name) if (model := catalog.resolve(known)) and key.allows(model.id)]
     hint = f" Did you mean: {', '.join(near)}?" if near else " GET /v1/models lists those there are."

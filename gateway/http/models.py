@@ -82,11 +82,19 @@ class _Listing:
         if catalog is not self._catalog:
             self._entries = [(describe(model), _internals(model)) for model in catalog.models.values()]
             self._catalog = catalog
-        return [
+        found = [
             {**entry, **internals} if caller.is_admin else entry
             for entry, internals in self._entries
             if caller.may_use(entry["id"])
         ]
+        return found + [describe(model) for model in _named(catalog, caller)]
+
+
+def _named(catalog: Catalog, caller: Caller) -> list[Model]:
+    """The fine-tunes that a key's own list names: it may not use their pattern, which is all the others see."""
+    names = caller.key.models if caller.key is not None and caller.key.models is not None else ()
+    models = [catalog.resolve(name) for name in names if "*" not in name and "?" not in name]
+    return [model for model in models if model is not None and model.pattern and not caller.may_use(model.pattern)]
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -102,7 +110,7 @@ def describe(model: Model) -> dict[str, Any]:
         "display_name": model.id,
         "created_at": created.isoformat().replace("+00:00", "Z"),
         "name": model.id,
-        "description": "Answered by " + ", then ".join(target.name for target in model.targets) + ".",
+        "description": _description(model),
         "context_length": _least(target.context_window for target in model.targets),
         "max_output_tokens": _least(target.max_output_tokens for target in model.targets),
         "supported_parameters": sorted(set.intersection(*(supported(target) for target in model.targets))),
@@ -115,6 +123,13 @@ def describe(model: Model) -> dict[str, Any]:
         if first.price.cached_input_ptoken is not None:
             entry["pricing"]["input_cache_read"] = _usd(first.price.cached_input_ptoken)
     return entry
+
+
+def _description(model: Model) -> str:
+    answered = "Answered by " + ", then ".join(target.name for target in model.targets) + "."
+    if not model.many:
+        return answered
+    return f"Fine-tunes of {model.targets[0].model}: put the name of one for '*'. {answered}"
 
 
 def supported(target: Target) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -63,7 +64,10 @@ class Backends:
 
     def route(self, model: Model) -> Route:
         """How to answer for *model*."""
-        return self._routes[model.id]
+        route = self._routes[model.pattern or model.id]
+        if model.pattern and route.alias is not None:
+            route = replace(route, alias=json.dumps(model.id).encode())
+        return route
 
     def engine_problems(self) -> list[tuple[str, str]]:
         """Each local engine's provider, with the reason why it cannot answer now, or an empty text."""
@@ -95,7 +99,7 @@ class Backends:
             Adapter(target, secrets, _offers(self._engines.get(target.provider))),
             provider.upstream,
             heads,
-            static_headers(model.id, target.provider, target.name),
+            static_headers(None if model.many else model.id, target.provider, target.name),
             provider.concurrency,
             provider.keys,
         )

@@ -16,11 +16,11 @@ _TIMING = b"server-timing: gw;dur=%.1f, queue;dur=0.0, upstream;dur=%.1f\r\n"
 _ANSWER = b"%bx-request-id: %b\r\nrequest-id: %b\r\n%bx-gateway-attempts: %d\r\n" + _TIMING
 
 
-def static_headers(model: str, provider: str, target: str) -> bytes:
-    """The part that is the same for every answer of a target; rendered once."""
+def static_headers(model: str | None, provider: str, target: str) -> bytes:
+    """The part that is the same for every answer of a target; rendered once. *model* is None where that differs."""
     return render_headers(
         [
-            ("x-gateway-model", model),
+            *((("x-gateway-model", model),) if model is not None else ()),
             ("x-gateway-provider", provider),
             ("x-gateway-target", target),
             ("x-gateway-cache", "off"),
@@ -45,6 +45,8 @@ def answer_headers(call: Call, attempt: Attempt, static: bytes, kind: bytes, now
         max(0.0, total - upstream) * 1000,
         upstream * 1000,
     )
+    if call.model is not None and call.model.pattern:
+        block += render_headers([("x-gateway-model", call.model.id)])
     if attempt.adjustments:
         block += b"x-gateway-adjusted: %b\r\n" % ", ".join(map(str, attempt.adjustments)).encode()
     if len(call.attempts) > 1 and call.attempts[0].target is not attempt.target:

@@ -49,7 +49,7 @@ async def serve(call: Call, services: Services) -> None:
 
 async def _attempts(call: Call, route: Route, out: StreamOut | None, services: Services) -> None:
     """Try the targets in the policy's order, each as often as `policies.retry` allows."""
-    plan = route.plan()
+    plan = route.plan(call)
     backend: Backend | None = next(plan)
     following = next(plan, None)
     tries = 0
@@ -112,5 +112,5 @@ def _refuse(call: Call, out: StreamOut | None) -> None:
 def _stream_head(call: Call, route: Route, now: float) -> bytes:
     attempt = call.last_attempt
     if attempt is None or not attempt.first_content:
-        return early_headers(call, route.model.id, now)
+        return early_headers(call, call.model.id if call.model is not None else route.model.id, now)
     return answer_headers(call, attempt, route.headers_of(attempt.target), SSE, now)

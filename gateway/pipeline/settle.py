@@ -61,8 +61,9 @@ class Settlements:
             waited += attempt.ended - attempt.started
             self._count(call, attempt)
         model = call.model.id if call.model is not None else ""
+        label = call.model.pattern or model if call.model is not None else ""
         self._metrics.request_done(
-            call.operation, model, call.status, call.error_code or None, call.stream, total, max(0.0, total - waited)
+            call.operation, label, call.status, call.error_code or None, call.stream, total, max(0.0, total - waited)
         )
         if call.authenticated:  # whoever has no key must not be able to fill the request log
             row = _row(call, model, total, waited)
