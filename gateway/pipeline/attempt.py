@@ -28,6 +28,7 @@ from gateway.pipeline.tally import owes_nothing
 from gateway.pipeline.whole import is_stream, read_as_stream, read_refusal, read_whole
 from gateway.services import Services
 from gateway.upstream.base import RequestHead, UpstreamResponse
+from policies.retry import KEY_REFUSED
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
     clock = response = usage = None
     lease = backend.concurrency
     try:
-        head = backend.head(call.operation)
+        head = backend.head(call.operation, attempt.started)
         if head is None:
             raise refuse_operation(target, call.operation)
         if lease is not None and not lease.take():
@@ -56,7 +57,9 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
             raise ProviderError(
                 FailureKind.NO_CAPACITY, f"{target.provider} has all the requests it may have.", sent=False
             )
-        prepared = backend.adapter.prepare(call.body, call.operation, call.stream)
+        prepared = call.prepared.get(target) or backend.adapter.prepare(
+            call.body, call.operation, call.stream, call.unsupported
+        )
         attempt.adjustments = prepared.adjustments
         limits = route.model
         total = call.started + min(limits.total_seconds, call.time_limit_seconds or limits.total_seconds)
@@ -81,6 +84,8 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
     except ProviderError as failure:
         if failure.kind is FailureKind.INTERRUPTED:
             failure.kind = FailureKind.RESET  # nothing was passed on: it may be tried again
+        elif failure.kind in KEY_REFUSED and head is not None:
+            backend.key_refused(call.operation, head, now())
         attempt.failure = failure
         raise
     except asyncio.CancelledError:
