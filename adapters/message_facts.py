@@ -119,6 +119,6 @@ def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageF
         fields=frozenset(fields.message) | kept,
         call_fields=frozenset(fields.tool_call),
         call_function_fields=frozenset(fields.call_function),
-        ids=said.tool_call_ids,
+        ids=said.ids_for(canonical),
         rules=frozenset(said.rules) - {MessageRule.CHOICE_NEEDS_TOOLS},
     )

@@ -137,6 +137,8 @@ class MessagesSpec(Fact):
     assistant_reasoning_in: ReasoningReplaySpec | None = None
     tool_call_ids: ToolCallIds | None = None
     """The only ids of tool calls it takes; None: any."""
+    tool_call_ids_models: Models = ()
+    """The models that insist on them; empty: all."""
     calls_in_content: bool | Models = False
     """Answers may hold a tool call as JSON in their content: true, or the models that do so."""
     null_fields: Entry | None = None
@@ -146,6 +148,11 @@ class MessagesSpec(Fact):
     fields: FieldsSpec = FieldsSpec()
     """Acted on where ``transport.unknown_body_fields.nested`` is true."""
     rules: tuple[MessageRule, ...] = ()
+
+    def ids_for(self, canonical: str) -> ToolCallIds | None:
+        """What ids of tool calls have to look like for the model of that canonical name; None: anything goes."""
+        insists = not self.tool_call_ids_models or is_one_of(canonical, self.tool_call_ids_models)
+        return self.tool_call_ids if insists else None
 
     def wants_single_system(self, canonical: str) -> bool:
         """Whether system messages have to be merged into a leading one for the model of that canonical name."""

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from adapters.registry import SpecError, load_spec, read_spec
 from adapters.spec import FROM_CONFIG, Condition, ConditionKind, Patch, ProviderSpec, Support
 from adapters.spec_request import read_condition
+from adapters.vocabulary import ToolCallIds
 
 GOOD = """\
 schema: 1
@@ -216,6 +217,8 @@ def test_facts_by_model_go_by_the_longest_prefix_of_the_canonical_name() -> None
     assert groq.reasoning.tags_for("qwen3-32b") == {"<think>": "</think>"}
     assert groq.reasoning.tags_for("gpt-oss-20b") == {}
     assert groq.reasoning.switch_for("gpt-oss-20b") == {}
+    assert load_spec("vllm").messages.ids_for("mistral-7b-instruct-v0.3") is ToolCallIds.NINE_ALPHANUMERIC
+    assert load_spec("vllm").messages.ids_for("qwen3-8b") is None
     assert load_spec("openai").params["reasoning_effort"].values_for("gpt-5-mini")[0] == "minimal"
 
 
