@@ -10,7 +10,7 @@ import msgspec
 
 from adapters.draft import Draft
 from adapters.logprob_patches import SetLogprobs
-from adapters.parameter_patches import raw
+from adapters.parameter_patches import raw, switch_off
 from adapters.patches import Patch, leave_out, unsupported
 from adapters.shapes.conditions import Predicate, compile_conflict
 from adapters.spec import ConflictSpec, ProviderSpec
@@ -128,6 +128,6 @@ class _DisableThinking:
         if not self.off:
             raise unsupported(self.param, self.provider, "Its model thinks, and then it does not go.")
         draft.body.pop("reasoning_effort", None)
-        for name, value in self.off.items():
-            draft.body[name] = raw(value)
+        switch_off(draft, self.off)
+        for name in self.off:
             draft.adjusted(name, Action.REWRITTEN)

@@ -27,9 +27,10 @@ class MessageCheck:
     def read(self, raw: msgspec.Raw) -> list[Any] | None:
         """The messages with ``role``, ``tool_calls`` and ``tool_call_id``, or None where something has to change."""
         try:
-            return self._read(raw)
+            read: list[Any] = self._read(raw)
         except msgspec.ValidationError:
             return None
+        return read
 
 
 def _message_type(facts: MessageFacts) -> Any:

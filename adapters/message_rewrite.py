@@ -124,16 +124,11 @@ class Rewriter:
         if not isinstance(content, list):
             return content
         parts = [self._part(part, f"{where}[{number}]") for number, part in enumerate(content)]
-        if not self._facts.content_as_string:
+        texts = [part.get("text", "") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+        if not self._facts.content_as_string or len(texts) != len(parts):
             return parts
-        for number, part in enumerate(parts):
-            if not isinstance(part, dict) or part.get("type") != "text":
-                place = f"{where}[{number}]"
-                error = unsupported(place, self._facts.provider)
-                error.message = f"{self._facts.provider} takes text alone, and '{place}' is none."
-                raise error
         self._told(CONTENT, Action.REWRITTEN)
-        return _BETWEEN_PARTS.join(str(part.get("text", "")) for part in parts)
+        return _BETWEEN_PARTS.join(map(str, texts))
 
     def _part(self, part: Any, place: str) -> Any:
         if not isinstance(part, dict):

@@ -207,12 +207,19 @@ class Words:
             draft.adjusted(self.param, Action.MAPPED)
 
 
+def switch_off(draft: Draft, off: Mapping[str, Any]) -> None:
+    """Add the members that stop a model from thinking; what else the client says in them stays."""
+    for name, value in off.items():
+        said = _decode(draft.body[name]) if name in draft.body else None
+        draft.body[name] = raw({**said, **value} if isinstance(said, dict) and isinstance(value, dict) else value)
+
+
 @dataclass(frozen=True, slots=True)
 class Effort:
     """Send the nearest reasoning effort the model knows: the file's own word first, then the nearest on the scale.
 
     ``none`` becomes *off*, the members that switch thinking off, where the model does not know the word, else the
-    lowest effort.
+    lowest effort. A model that knows no efforts can still be told not to think.
     """
 
     provider: str
@@ -230,15 +237,14 @@ class Effort:
             return
         if given == "none" and self.off:
             del draft.body[param]
-            for name, value in self.off.items():
-                draft.body.setdefault(name, raw(value))
+            switch_off(draft, self.off)
             draft.adjusted(param, Action.MAPPED)
             return
         word = self.words.get(given)
         if word not in self.allowed:
             word = self._nearest(given)
         if word is None:
-            leave_out(draft, param, self.provider, f"It takes: {', '.join(self.allowed)}.")
+            leave_out(draft, param, self.provider, f"It takes: {', '.join(self.allowed)}." if self.allowed else "")
             return
         if draft.unsupported is Unsupported.REJECT:
             raise unsupported(param, self.provider, f"It takes: {', '.join(self.allowed)}.")

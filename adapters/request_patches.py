@@ -170,6 +170,7 @@ class _Facts:
     def _logprobs(self) -> Iterator[tuple[str, Patch]]:
         flag, number = self.spec.params.get("logprobs"), self.spec.params.get("top_logprobs")
         if flag is not None and (self._lacks(flag) or flag.support is Support.IGNORED):
+            yield "logprobs", Omit("logprobs", frozenset((0,)))
             yield "logprobs", self._without("logprobs", flag)
             yield "top_logprobs", self._without("top_logprobs", number or flag)
             return
@@ -257,11 +258,16 @@ class _Facts:
         return None
 
     def _effort(self, facts: ParamSpec) -> Patch | None:
+        off = {
+            name: value
+            for name, value in self.spec.reasoning.switch_for(self.canonical).items()
+            if name != "reasoning_effort"
+        }
         if self._lacks(facts) or facts.support is Support.IGNORED:
-            return self._without("reasoning_effort", facts)
+            return Effort(self.provider, (), {}, off)
         allowed = facts.values_for(self.canonical)
         if allowed:
-            return Effort(self.provider, allowed, facts.map, self.spec.reasoning.switch_for(self.canonical))
+            return Effort(self.provider, allowed, facts.map, off)
         return None
 
     def _web_search(self, facts: ParamSpec) -> Patch | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from adapters.draft import Draft
 from adapters.shapes.bodies import is_used, value_of, wanted_format
@@ -41,10 +41,10 @@ def _holds(condition: Condition, draft: Draft) -> bool:
         case ConditionKind.IS_NOT:
             return _word(param, draft) not in condition.values
         case ConditionKind.OVER:
-            value = value_of(draft.body, param)
+            value = _value(param, draft)
             return isinstance(value, int | float) and value > float(condition.values[0])
         case ConditionKind.TEXT:
-            return isinstance(value_of(draft.body, param), str)
+            return isinstance(_value(param, draft), str)
         case _:
             return True
 
@@ -63,9 +63,16 @@ def _is_used(param: str, draft: Draft) -> bool:
 
 
 def _word(param: str, draft: Draft) -> str:
-    value = value_of(draft.body, param)
+    value = _value(param, draft)
     if param == "tool_choice" and isinstance(value, dict):
         return "named"
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
+
+
+def _value(param: str, draft: Draft) -> Any:
+    """The value of a parameter, or of a member of one."""
+    head, _, member = param.partition(".")
+    value = value_of(draft.body, head)
+    return value.get(member) if member and isinstance(value, dict) else None if member else value
