@@ -19,6 +19,7 @@ from gateway.data_plane.parameters import (
     Check,
     check_parameters,
     integer,
+    is_set,
 )
 from gateway.errors import InvalidRequestError, MissingParameterError
 
@@ -42,19 +43,21 @@ _CHECKS: Final[Mapping[str, Check]] = {
 }
 
 
-_EMPTY_LIST = re.compile(rb"\[\s*\]")
+_BRACKET: Final = ord("[")
+_EMPTY_LIST: Final = re.compile(rb"\[\s*\]")
+_SHORTEST_LIST: Final = len('[{"role":"","content":""}]')
 
 
 def _read(call: Call) -> None:
     body = call.body
-    messages = bytes(body.get("messages", b"null"))
-    if messages == b"null":
+    if not is_set(body, "messages"):
         raise MissingParameterError("messages")
+    messages = bytes(body["messages"])
     take_generation(call, check_parameters(body, _CHECKS), "max_completion_tokens", "max_tokens")
     # What is in them is the target's business: most take them as they are, and reading 25 kB costs as much again.
-    if not messages.startswith(b"["):
+    if messages[0] != _BRACKET:
         raise InvalidRequestError("'messages' has to be a list of messages.", param="messages")
-    if _EMPTY_LIST.fullmatch(messages):
+    if len(messages) < _SHORTEST_LIST and _EMPTY_LIST.fullmatch(messages):
         raise InvalidRequestError("'messages' is empty; at least one message is needed.", param="messages")
 
 

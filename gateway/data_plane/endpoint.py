@@ -43,9 +43,13 @@ def read_model_name(body: Body) -> str:
 
 def take_generation(call: Call, values: Mapping[str, Any], *limits: str) -> None:
     """Take what steers a generation from the checked *values*; *limits* name its output limit, the newest first."""
-    call.stream = values.get("stream") is True
-    call.choices = values.get("n") or 1
-    call.output_limit = next((value for name in limits if (value := values.get(name)) is not None), None)
+    get = values.get
+    call.stream = get("stream") is True
+    call.choices = get("n") or 1
+    for name in limits:
+        if (limit := get(name)) is not None:
+            call.output_limit = limit
+            break
     if "stream_options" in values:
         if call.stream:
             options = values["stream_options"]

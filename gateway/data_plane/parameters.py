@@ -13,7 +13,10 @@ import msgspec
 from msgspec import Meta
 
 from adapters.types import Body
+from gateway.data_plane.strict_json import check_number
 from gateway.errors import InvalidRequestError
+
+NULL: Final = msgspec.Raw(b"null")
 
 
 class Check:
@@ -88,25 +91,32 @@ SAMPLING: Final[Mapping[str, Check]] = {
 }
 
 
+_READ_ELSEWHERE: Final = frozenset({"model", "messages"})
+
+
 def check_parameters(body: Body, checks: Mapping[str, Check]) -> dict[str, Any]:
     """The values of those parameters of *body* that *checks* knows.
 
-    Raises `InvalidRequestError` naming the first one that does not hold what it may.
+    Raises `InvalidRequestError` naming the first one that does not hold what it may, and `InvalidJsonError` for a
+    number that no reader can hold.
     """
     values = {}
     for name, raw in body.items():
         check = checks.get(name)
-        if check is not None:
-            try:
-                values[name] = check.decode(raw)
-            except (msgspec.DecodeError, RecursionError):
-                found = bytes(raw)[:60].decode("utf-8", "replace")
-                message = f"Invalid value for '{name}': {found}. Expected {check.expects}."
-                raise InvalidRequestError(message, param=name) from None
+        if check is None:
+            if name not in _READ_ELSEWHERE:
+                check_number(name, raw)
+            continue
+        try:
+            values[name] = check.decode(raw)
+        except (msgspec.DecodeError, RecursionError):
+            found = bytes(raw)[:60].decode("utf-8", "replace")
+            message = f"Invalid value for '{name}': {found}. Expected {check.expects}."
+            raise InvalidRequestError(message, param=name) from None
     return values
 
 
 def is_set(body: Body, name: str) -> bool:
     """Whether *name* is there and not null."""
     value = body.get(name)
-    return value is not None and bytes(value) != b"null"
+    return value is not None and value != NULL

@@ -8,14 +8,14 @@ import secrets
 from collections.abc import Iterable
 
 # Unique over processes by the prefix, within one by the counter: a random number a request costs ten times as much.
-_prefix = secrets.token_hex(6)
+_prefix = f"req_{secrets.token_hex(6)}_"
 _counter = itertools.count(1)
 
 _SAFE = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
 
 
 def new_request_id() -> str:
-    return f"req_{_prefix}{next(_counter):08x}"
+    return _prefix + str(next(_counter))
 
 
 def safe_request_id(value: bytes) -> str | None:

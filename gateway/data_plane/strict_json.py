@@ -21,7 +21,6 @@ _decode_whole = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
-_SHORTEST_MEMBER = 5
 _SAFE_DIGITS = 4
 """A number this short is a finite double, or an integer of 64 bits, whatever it says."""
 _LARGE_NUMBER = re.compile(rb"-?[0-9]{19,}|.*[eE].*", re.DOTALL)
@@ -40,8 +39,8 @@ def decode_members(raw: bytes | bytearray) -> Body:
     """The members of the JSON object in *raw*, each value as the bytes the client sent.
 
     Values share the memory of *raw*. Raises `InvalidJsonError` for whatever is no JSON object, is not UTF-8, nests
-    deeper than 64, names a member twice, or holds half a surrogate pair; and, among the members, for a number that is
-    no finite double or an integer outside 64 bits. What stands inside the members is for whoever reads it.
+    deeper than 64, names a member twice, or holds half a surrogate pair. What stands inside the members is for whoever
+    reads it, numbers included: see `check_number`.
     """
     try:
         body = _decode_one_level(raw)
@@ -51,36 +50,47 @@ def decode_members(raw: bytes | bytearray) -> Body:
         raise _too_deep() from None
     if not raw.isascii():
         _check_utf8(raw)
+    escapes = raw.find(b"\\") >= 0
     # Whether half of a pair is missing only a decoder can tell: the backslash may itself be escaped.
-    if b"\\" in raw and _SURROGATE_ESCAPE.search(raw):
+    if escapes and _SURROGATE_ESCAPE.search(raw):
         _check_escapes(raw)
-    # The decoder keeps the last of two members of one name. What it kept, written densely, is shorter than what came
-    # by the white space and by what was lost; no lost member can be shorter than its name and five characters.
-    slack = len(raw) - sum(map(len, body.values())) - sum(map(len, body)) - 4 * len(body) - 1
-    if slack >= _SHORTEST_MEMBER and slack >= min(map(len, body), default=0) + 5:
-        _check_unique(raw, body)
-    if len(raw) > MAX_DEPTH and _too_many_openings(raw, MAX_DEPTH) and _is_deeper(body.values(), MAX_DEPTH):
+    # The decoder keeps the last of two members of one name. What it kept, written again, is what came, but for white
+    # space between the members and for those that were lost, each of which had a colon. (A colon in a name counts in
+    # both, unless it was escaped.)
+    kept = _encode(body)
+    if len(kept) != len(raw) and (_count(raw, b":") != _count(kept, b":") or (escapes and ":" in "".join(body))):
+        _check_unique(raw)
+    if _count(raw, b"{") + _count(raw, b"[") > MAX_DEPTH and _is_deeper(body.values(), MAX_DEPTH):
         raise _too_deep()
-    for name, value in body.items():
-        if len(value) > _SAFE_DIGITS and memoryview(value)[0] in _NUMBER_STARTS:
-            _check_number(name, value)
     return body
+
+
+def _count(text: bytes | bytearray, character: bytes) -> int:
+    # bytes.count() looks at every byte for itself; this takes strides.
+    return len(text) - len(text.replace(character, b""))
+
+
+def check_number(name: str, value: msgspec.Raw) -> None:
+    """Raise `InvalidJsonError` if *value* is a number, but no finite double and no integer of 64 bits."""
+    if len(value) <= _SAFE_DIGITS or memoryview(value)[0] not in _NUMBER_STARTS:
+        return
+    text = bytes(value)
+    if not _LARGE_NUMBER.fullmatch(text):
+        return
+    try:
+        number = _decode_whole(text)
+    except msgspec.DecodeError:
+        number = None
+    if number is None or (isinstance(number, int) and not -(2**63) <= number < 2**63):
+        raise InvalidJsonError(
+            f"The number {clip(text.decode())} of '{clip(name)}' is out of range. Integers have 64 bits, others are "
+            "finite doubles.",
+            param=name,
+        )
 
 
 def _too_deep() -> InvalidJsonError:
     return InvalidJsonError(f"The body nests deeper than {MAX_DEPTH} levels. Flatten it.")
-
-
-def _too_many_openings(text: bytes | bytearray, allowed: int) -> bool:
-    """Whether *text* has more opening brackets than *allowed*, those in strings among them; stops counting there."""
-    for opening in (b"{", b"["):
-        at = text.find(opening)
-        while at >= 0:
-            allowed -= 1
-            if allowed < 0:
-                return True
-            at = text.find(opening, at + 1)
-    return False
 
 
 def _is_deeper(inner: Iterable[msgspec.Raw], allowed: int) -> bool:
@@ -88,9 +98,10 @@ def _is_deeper(inner: Iterable[msgspec.Raw], allowed: int) -> bool:
     if allowed <= 0:
         return True
     for item in inner:
-        first = memoryview(item)[0]
-        if first in _OPENING and _too_many_openings(bytes(item), allowed - 1):
-            within = _decode_one_level(item).values() if first == _BRACE else _decode_items(item)
+        text = bytes(item)
+        # No value nests deeper than it has opening brackets, those in strings among them.
+        if text[0] in _OPENING and _count(text, b"{") + _count(text, b"[") > allowed - 1:
+            within = _decode_one_level(item).values() if text[0] == _BRACE else _decode_items(item)
             if _is_deeper(within, allowed - 1):
                 return True
     return False
@@ -114,17 +125,10 @@ def _check_escapes(raw: bytes | bytearray) -> None:
         raise InvalidJsonError(_HALF_PAIR) from None
 
 
-def _check_unique(raw: bytes | bytearray, body: Body) -> None:
-    # The second most common way to write: ", " and ": " between the members, as Python's json does.
-    if b"{%b}" % _spaced(body) == raw:
-        return
+def _check_unique(raw: bytes | bytearray) -> None:
     repeated = _repeated(_pairs(raw))
     if repeated is not None:
         raise InvalidJsonError(f"The member '{clip(repeated)}' stands twice in the body. Send it once.")
-
-
-def _spaced(members: Body) -> bytes:
-    return b", ".join([b"%b: %b" % (_encode(name), value) for name, value in members.items()])
 
 
 def _pairs(text: bytes | bytearray) -> list[Any]:
@@ -141,22 +145,6 @@ def _repeated(pairs: list[tuple[str, Any]]) -> str | None:
             return name
         seen.add(name)
     return None
-
-
-def _check_number(name: str, value: msgspec.Raw) -> None:
-    text = bytes(value)
-    if not _LARGE_NUMBER.fullmatch(text):
-        return
-    try:
-        number = _decode_whole(text)
-    except msgspec.DecodeError:
-        number = None
-    if number is None or (isinstance(number, int) and not -(2**63) <= number < 2**63):
-        raise InvalidJsonError(
-            f"The number {clip(text.decode())} of '{clip(name)}' is out of range. Integers have 64 bits, others are "
-            "finite doubles.",
-            param=name,
-        )
 
 
 def _refuse_syntax(raw: bytes | bytearray, error: msgspec.DecodeError) -> NoReturn:

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from gateway.data_plane.strict_json import decode_members
+from gateway.data_plane.strict_json import check_number, decode_members
 
 
 class StrictBodyRoute(APIRoute):
@@ -19,7 +19,8 @@ class StrictBodyRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             if body := await request.body():
-                decode_members(body)
+                for name, value in decode_members(body).items():
+                    check_number(name, value)
             return await answer(request)
 
         return handle

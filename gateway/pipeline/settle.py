@@ -139,22 +139,18 @@ def _sum(attempts: Sequence[Attempt]) -> tuple[Usage, int | None]:
 
 def _attempt_row(call: Call, attempt: Attempt) -> AttemptRow:
     usage, failure = attempt.hold.usage, attempt.failure
-    started, duration = (attempt.started - call.started) * 1000, (attempt.ended - attempt.started) * 1000
-    kind = failure.kind.value if failure is not None else None
-    adjusted = ", ".join(map(str, attempt.adjustments)) if attempt.adjustments else None
-    if usage is None:
-        return AttemptRow(attempt.target.name, kind, attempt.status, started, duration, adjusted=adjusted)
-    return AttemptRow(
+    row = AttemptRow(
         attempt.target.name,
-        kind,
+        (attempt.started - call.started) * 1000,
+        (attempt.ended - attempt.started) * 1000,
         attempt.status,
-        started,
-        duration,
-        usage.prompt_tokens,
-        usage.completion_tokens,
-        usage.cached_tokens,
-        usage.reasoning_tokens,
-        usage.estimated,
-        attempt.hold.cost_nusd,
-        adjusted,
     )
+    if failure is not None:
+        row.failure = failure.kind.value
+    if attempt.adjustments:
+        row.adjusted = ", ".join(map(str, attempt.adjustments))
+    if usage is not None:
+        row.prompt_tokens, row.completion_tokens = usage.prompt_tokens, usage.completion_tokens
+        row.cached_tokens, row.reasoning_tokens = usage.cached_tokens, usage.reasoning_tokens
+        row.estimated, row.cost_nusd = usage.estimated, attempt.hold.cost_nusd
+    return row
