@@ -6,8 +6,9 @@ A user's message may hold instructions, and is followed to the letter:
 - ``Call tool NAME with {json}`` makes that call where the tool is offered, several in one message parallel calls; once
   its results are there, ``The tool said: A | B``.
 
-A response format, or a schema in the prompt, gives the schema's smallest instance; a forced choice of a tool that was
-not asked for calls it with its smallest arguments.
+A response format, or a schema in the prompt, gives the schema's smallest instance, or one that holds the calls that
+were told, where it has a place for them; a forced choice of a tool that was not asked for calls it with its smallest
+arguments.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from adapters.simulator.asked import Asked
-from adapters.simulator.sample import sample
+from adapters.simulator.sample import Wish, sample
 
 GREETING: Final = "Hello from the simulated model."
 THOUGHT: Final = "Let me think about it."
@@ -28,6 +29,8 @@ _INSTRUCTION: Final = re.compile(
     r"Say exactly: *(?P<say>[^\n]*)|Count to (?P<count>\d{1,4})|Call tool (?P<tool>[\w.-]+) with (?=\{)"
 )
 _JSON_OBJECT: Final = {"type": "object", "properties": {"answer": {"type": "string"}}}
+_UNIONS: Final = frozenset(("anyOf", "oneOf"))
+_SCHEMA_MARKS: Final = frozenset(("properties", "$ref")) | _UNIONS
 _read_json = json.JSONDecoder().raw_decode
 
 
@@ -95,18 +98,31 @@ def _smallest(name: str, asked: Asked) -> Call:
 
 
 def _text(asked: Asked) -> str:
+    told, since = _last_instructions(asked.messages)
+    spoken = _spoken(told, since)
+    # What is not offered as a tool may still be asked for in words, until it has been answered.
+    answered = any(message.get("role") == "assistant" for message in since)
+    calls = () if answered or asked.tools else [(call.name, json.loads(call.arguments)) for call in told.calls]
+    wish = Wish(calls, spoken or GREETING)
     if asked.schema is not None:
-        return json.dumps(sample(asked.schema))
+        return json.dumps(sample(asked.schema, wish))
     in_prompt = None if asked.tools else _schema_in(asked.messages)
     if asked.json_object:
-        return json.dumps(sample(in_prompt or _JSON_OBJECT))
-    told, since = _last_instructions(asked.messages)
+        return json.dumps(sample(in_prompt or _JSON_OBJECT, wish))
+    if in_prompt is not None and (not told.says or _UNIONS & in_prompt.keys()):
+        return json.dumps(sample(in_prompt, wish))
+    return spoken or GREETING
+
+
+def _spoken(told: _Instructions, since: Sequence[Mapping[str, Any]]) -> str | None:
     results = [text_of(message.get("content")) for message in since if message.get("role") == "tool"]
+    if told.calls and not results:
+        # Without a role of their own, results are the next thing a user says, after a colon.
+        later = [text_of(message.get("content")) for message in since if message.get("role") == "user"]
+        results = [line.partition(": ")[2] for text in later for line in text.splitlines() if ": " in line]
     if results:
         return f"The tool said: {' | '.join(results)}"
-    if told.says:
-        return " ".join(told.says)
-    return json.dumps(sample(in_prompt)) if in_prompt is not None else GREETING
+    return " ".join(told.says) if told.says else None
 
 
 def _last_instructions(messages: Sequence[Mapping[str, Any]]) -> tuple[_Instructions, Sequence[Mapping[str, Any]]]:
@@ -137,23 +153,29 @@ def _instructions(text: str) -> _Instructions:
 
 
 def _schema_in(messages: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """A schema written into the prompt by someone whose provider knows no schemas."""
+    """A schema written into the prompt by someone whose provider knows no schemas; the last, as it is the task."""
+    found: Mapping[str, Any] | None = None
     for message in messages:
         text = text_of(message.get("content")) if message.get("role") in ("system", "developer", "user") else ""
         if "json" in text.lower():
-            for found in _objects_in(text):
-                if isinstance(found.get("properties"), Mapping):
-                    return found
-    return None
+            schemas = [one for one in _objects_in(text) if _SCHEMA_MARKS & one.keys()]
+            found = schemas[-1] if schemas else found
+            if found is None and message["role"] != "user" and "json object" in text.lower():
+                found = _JSON_OBJECT
+    return found
 
 
 def _objects_in(text: str) -> Iterator[Mapping[str, Any]]:
+    """The JSON objects in *text* that are in no other."""
     place = text.find("{")
     while place >= 0:
-        found = _json_at(text, place)
-        if found is not None:
+        try:
+            found, end = _read_json(text, place)
+        except (ValueError, RecursionError):
+            found, end = None, place + 1
+        if isinstance(found, Mapping):
             yield found
-        place = text.find("{", place + 1)
+        place = text.find("{", end)
 
 
 def _json_at(text: str, place: int) -> Mapping[str, Any] | None:

@@ -263,3 +263,16 @@ def test_embeddings_differ_by_their_input_alone() -> None:
 
     assert rows[0]["embedding"] == rows[2]["embedding"] != rows[1]["embedding"]
     assert ask(sim, Operation.EMBEDDINGS, input=[]).status == 400
+
+
+@pytest.mark.parametrize("provider", [provider for provider, name in IGNORE if name == "response_format.json_schema"])
+def test_instructions_in_words_stand_in_for_what_a_provider_ignores(provider: str) -> None:
+    call = {"type": "object", "properties": {"name": {"enum": ["look"]}, "arguments": {"type": "object"}}}
+    system = {"role": "system", "content": f"Functions: {{...}}. Answer with JSON of this schema:\n{json.dumps(call)}"}
+    prompt = user('Call tool look with {"where": "up"}')
+    later = [{"role": "assistant", "content": "{}"}, user("Result of look: blue")]
+    sim = simulator(provider)
+
+    assert json.loads(ask(sim, messages=[system, prompt]).text) == {"name": "look", "arguments": {"where": "up"}}
+    assert ask(sim, messages=[prompt, *later]).text == "The tool said: blue"
+    assert json.loads(ask(sim, messages=[{"role": "system", "content": "Answer with a JSON object."}, user("?")]).text)

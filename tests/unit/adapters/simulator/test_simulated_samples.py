@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from adapters.simulator.sample import sample
+from adapters.simulator.sample import Wish, sample
 
 NODE = {
     "type": "object",
@@ -55,3 +55,30 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
 
 def test_optional_members_are_left_out() -> None:
     assert sample(NODE) == {"value": 1}
+
+
+CALLS = {
+    "anyOf": [
+        {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]},
+        {
+            "type": "object",
+            "properties": {"calls": {"type": "array", "items": {"$ref": "#/$defs/look"}, "maxItems": 2}},
+            "required": ["calls"],
+        },
+    ],
+    "$defs": {"look": {"type": "object", "properties": {"name": {"const": "look"}, "arguments": {"type": "object"}}}},
+}
+
+
+def test_a_call_that_was_told_takes_the_place_a_schema_has_for_calls() -> None:
+    told = [("look", {"where": "up"}), ("look", {"where": "down"}), ("look", {})]
+
+    assert sample(CALLS, Wish(told)) == {"calls": [{"name": "look", "arguments": one} for _, one in told[:2]]}
+    assert sample(CALLS, Wish([("listen", {})], "no such function")) == {"answer": "no such function"}
+
+
+def test_arguments_that_were_told_are_the_instance_of_their_own_schema() -> None:
+    arguments = {"type": "object", "properties": {"where": {"type": "string"}}, "required": ["where"]}
+
+    assert sample(arguments, Wish([("look", {"where": "up"})])) == {"where": "up"}
+    assert sample(arguments, Wish([("look", {"far": 1})])) == {"where": "x"}
