@@ -15,7 +15,8 @@ from adapters.message_facts import KNOWN_PARTS, REASONING_FIELDS, MessageFacts
 
 _NEVER: Any = Literal["\x00"] | UnsetType
 """The type of a member that may not be there: no text of a client is this one."""
-_ANY: Any = msgspec.Raw | UnsetType
+_ANY: Any = bool | int | float | str | list[msgspec.Raw] | dict[str, msgspec.Raw] | UnsetType
+"""The type of a member that may be anything but null."""
 
 
 class MessageCheck:

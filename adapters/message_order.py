@@ -153,18 +153,19 @@ def _unique(
     calls: list[Message], results: list[Message], used: set[str], draft: Draft
 ) -> tuple[list[Message], list[Message]]:
     made_calls, made_results = [], []
-    renamed: dict[str, str] = {}
+    renamed: dict[str, list[str]] = {}
     for call in calls:
         identifier = str(call.get("id"))
         name = _free(identifier, used)
         used.add(name)
-        renamed[identifier] = name
+        renamed.setdefault(identifier, []).append(name)
         if name != identifier:
             draft.adjusted(CALL_IDS, Action.REWRITTEN)
         made_calls.append(call if name == identifier else {**call, "id": name})
     for result in results:
         identifier = str(result.get("tool_call_id"))
-        name = renamed.get(identifier, identifier)
+        # Of several calls of one id the results stand in the order of the calls.
+        name = renamed[identifier].pop(0) if renamed.get(identifier) else identifier
         made_results.append(result if name == identifier else {**result, "tool_call_id": name})
     return made_calls, made_results
 

@@ -99,7 +99,7 @@ def _able(backends: list[Backend], call: Call) -> list[Backend]:
             lossy = prepared.lossy
         able.append((lossy, backend))
     if not able:
-        raise UnsupportedParameterError(" ".join(dict.fromkeys(map(str, refused))), param=refused[0].param)
+        raise UnsupportedParameterError(" ".join(dict.fromkeys(failure.message for failure in refused)), param=refused[0].param)
     if call.unsupported in (Unsupported.AUTO, Unsupported.DROP):
         able.sort(key=lambda pair: pair[0])
     return [backend for _, backend in able]
