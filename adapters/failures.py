@@ -141,7 +141,7 @@ def _kind(fields: ErrorFields, status: int | None, cases: Sequence[ErrorCaseSpec
     told = words.kind_of(fields, status)
     if told is not None:
         return told
-    for case in sorted(fitting, key=lambda case: not case.type):
+    for case in sorted(fitting, key=lambda case: (not (case.code or case.match), not case.type)):
         if case.kind is not None:
             return case.kind
     if status is None or status >= 500:

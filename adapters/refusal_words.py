@@ -126,7 +126,7 @@ _UNSUPPORTED: Final = re.compile(
 )
 _REFUSED: Final = frozenset({400, 413, 422, None})
 _ABOUT_THE_REQUEST: Final = _REFUSED | {403, 404, 500, 501, 502}
-_ABOUT_THE_MODEL: Final = _REFUSED | {404, 424, 500, 501, 502, 503}
+_ABOUT_THE_MODEL: Final = _REFUSED | {404, 412, 424, 500, 501, 502, 503}
 
 
 def status_of(code: str) -> int | None:
@@ -150,7 +150,7 @@ def kind_of(fields: ErrorFields, status: int | None) -> Kind | None:
     if status in (400, 401, 403, None) and _KEY.search(message):
         return Kind.AUTH
     if status in _ABOUT_THE_MODEL:
-        if _NO_ADAPTER.search(message) or (status != 404 and _NO_MODEL.search(message)):
+        if _NO_ADAPTER.search(message) or _NO_MODEL.search(message):
             return Kind.NOT_FOUND
         if _NOT_LOADED.search(message):
             return Kind.NOT_LOADED

@@ -32,8 +32,10 @@ from policies.retry import KEY_REFUSED
 
 _log = logging.getLogger(__name__)
 
-# Failures that stay until somebody changes a key, an account or a certificate.
-_OPERATORS_BUSINESS: Final = frozenset({FailureKind.AUTH, FailureKind.PAYMENT, FailureKind.TLS, FailureKind.NOT_FOUND})
+# Failures that stay until somebody changes a key, an account, a certificate or a machine.
+_OPERATORS_BUSINESS: Final = frozenset(
+    {FailureKind.AUTH, FailureKind.PAYMENT, FailureKind.TLS, FailureKind.NOT_FOUND, FailureKind.NOT_LOADED}
+)
 
 
 async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut | None, services: Services) -> None:
@@ -71,6 +73,9 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
             hop = services.hop_header_after(call.hops) if call.hops else services.hop_header
             response = await backend.upstream.send(head, prepared.body, hop, attempt)
             attempt.status, needs = response.status, prepared.needs
+            seen = backend.limits
+            if seen is not None and (attempt.started >= seen.due or response.status != 200):
+                seen.note(response.headers, attempt.started)
         try:
             if response.status != 200:
                 raise backend.adapter.refusal(response.status, response.headers, await read_refusal(response))
@@ -226,7 +231,7 @@ async def _stream(
             error = to_error(relay.failure)
             call.error_code = error.code or ""
             _resolve(call, attempt, relay.usage)
-            out.fail(error, call.request_id, attempt.target.provider)
+            out.fail(error, call.request_id, attempt.target.provider, relay.failure.status)
         return relay.usage
     finally:
         call.relay = None

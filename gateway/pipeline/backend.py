@@ -8,6 +8,7 @@ from adapters.adapter import Adapter
 from adapters.target import Target
 from adapters.types import Operation
 from gateway.pipeline.provider_keys import ProviderKeys
+from gateway.pipeline.upstream_limits import UpstreamLimits
 from gateway.upstream.base import RequestHead, Upstream
 
 
@@ -34,7 +35,7 @@ class Concurrency:
 class Backend:
     """A target, and everything needed to send it a request without further thought."""
 
-    __slots__ = ("_heads", "_keys", "adapter", "concurrency", "headers", "target", "upstream")
+    __slots__ = ("_heads", "_keys", "adapter", "concurrency", "headers", "limits", "target", "upstream")
 
     def __init__(
         self,
@@ -54,6 +55,8 @@ class Backend:
         self.adapter = adapter
         self.upstream = upstream
         self.headers = headers
+        self.limits = UpstreamLimits(adapter.limits) if adapter.limits else None
+        """None where the provider tells nothing of its limits."""
         self.concurrency = concurrency
         self._heads = heads
         self._keys = keys

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from gateway.pipeline.backend import Backend, Concurrency
 from gateway.pipeline.plan import Route
 from gateway.pipeline.provider_keys import ProviderKeys
 from gateway.pipeline.reply import static_headers
+from gateway.pipeline.upstream_limits import UpstreamLimits
 from gateway.upstream.base import Origin, RequestHead, Upstream
 from gateway.upstream.connect import make_ssl_context
 from gateway.upstream.local import LocalUpstream, local_origin
@@ -68,6 +69,13 @@ class Backends:
         if model.pattern and route.alias is not None:
             route = replace(route, alias=json.dumps(model.id).encode())
         return route
+
+    def limits(self) -> Iterator[tuple[str, UpstreamLimits]]:
+        """What the targets' providers told of their limits, each with the provider's name."""
+        for route in self._routes.values():
+            for backend in route.backends:
+                if backend.limits is not None:
+                    yield backend.target.provider, backend.limits
 
     def engine_problems(self) -> list[tuple[str, str]]:
         """Each local engine's provider, with the reason why it cannot answer now, or an empty text."""

@@ -103,7 +103,7 @@ def _refuse(call: Call, out: StreamOut | None) -> None:
     call.error_code = verdict.error.code or ""
     if out is not None and out.opened:
         call.status = 200
-        out.fail(verdict.error, call.request_id, verdict.provider)
+        out.fail(verdict.error, call.request_id, verdict.provider, verdict.upstream_status)
     else:
         call.status = verdict.error.status
         send_error(call, verdict.error, verdict)

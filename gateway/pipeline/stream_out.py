@@ -51,10 +51,12 @@ class StreamOut:
         self.close()
         self.exchange.end()
 
-    def fail(self, error: GatewayError, request_id: str, provider: str | None) -> None:
+    def fail(
+        self, error: GatewayError, request_id: str, provider: str | None, upstream_status: int | None = None
+    ) -> None:
         """Tell of a failure after the status was spent: one error event, no ``[DONE]`` (decision 19)."""
         self.close()
-        self.exchange.write(b"data: " + error_body(error, request_id, provider) + b"\n\n")
+        self.exchange.write(b"data: " + error_body(error, request_id, provider, upstream_status) + b"\n\n")
         self.exchange.end()
 
     def close(self) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 from gateway.catalog import Catalog
 from gateway.pipeline.backends import Backends
@@ -12,8 +13,13 @@ from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.series import Labels
 
 
-def watch_parts(metrics: Metrics, catalog: Catalog, backends: Backends) -> None:
-    """Have *metrics* show the state of the local engines and their queues, and count lost log lines."""
+def watch_parts(
+    metrics: Metrics, catalog: Catalog, backends: Backends, clock: Callable[[], float] = time.monotonic
+) -> None:
+    """Have *metrics* show the local engines, their queues and the providers' limits, and count lost log lines.
+
+    *clock* is that of `Services`.
+    """
 
     def queue_depth() -> Iterator[tuple[Labels, float]]:
         for provider, queue in backends.queues.items():
@@ -27,6 +33,16 @@ def watch_parts(metrics: Metrics, catalog: Catalog, backends: Backends) -> None:
                 if target.provider in down:
                     yield (target.provider, target.name), 0 if down[target.provider] else 1
 
+    def ratelimit_remaining() -> Iterator[tuple[Labels, float]]:
+        # Several targets of a provider may share a limit or have one each: what is nearest to its end is told.
+        least: dict[Labels, float] = {}
+        now = clock()
+        for provider, limits in backends.limits():
+            for kind, left in limits.remaining(now):
+                least[provider, kind] = min(left, least.get((provider, kind), left))
+        yield from least.items()
+
+    metrics.watch(names.RATELIMIT_REMAINING, ratelimit_remaining)
     metrics.watch(names.QUEUE_DEPTH, queue_depth)
     metrics.watch(names.TARGET_HEALTHY, target_healthy)
     metrics.watch(names.LOG_LINES_DROPPED, lambda: [((), lines_dropped())])

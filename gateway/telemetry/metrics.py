@@ -66,6 +66,13 @@ FAMILIES = (
     Family(names.FALLBACKS, "counter", "Moves to another target.", ("model", "from", "to", "reason")),
     Family(names.ADJUSTED, "counter", "Parameters changed for a provider.", ("provider", "param", "action")),
     Family(names.TARGET_HEALTHY, "gauge", "1 while a target can be used.", ("provider", "target"), combine=min),
+    Family(
+        names.RATELIMIT_REMAINING,
+        "gauge",
+        "What a provider last said is left of its limits.",
+        ("provider", "kind"),
+        combine=min,
+    ),
     Family(names.LOG_LINES_DROPPED, "counter", "Log lines given up because their sink was blocked."),
     Family(names.BUILD_INFO, "gauge", "Always 1; the version is the label.", ("version",), combine=max),
 )

@@ -19,6 +19,7 @@ RETRIES: Final = METRIC_PREFIX + "retries_total"
 FALLBACKS: Final = METRIC_PREFIX + "fallbacks_total"
 ADJUSTED: Final = METRIC_PREFIX + "params_adjusted_total"
 TARGET_HEALTHY: Final = METRIC_PREFIX + "target_healthy"
+RATELIMIT_REMAINING: Final = METRIC_PREFIX + "upstream_ratelimit_remaining"
 LOG_LINES_DROPPED: Final = METRIC_PREFIX + "log_lines_dropped_total"
 BUILD_INFO: Final = METRIC_PREFIX + "build_info"
 

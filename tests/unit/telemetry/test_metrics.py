@@ -189,7 +189,9 @@ def test_the_state_of_local_engines_is_read_at_the_scrape() -> None:
     catalog = Catalog({"small": Model("small", (local, target()))}, {}, {})
     problems = {"local": "starting"}
     parts = SimpleNamespace(
-        queues={"local": SimpleNamespace(waiting=3)}, engine_problems=lambda: list(problems.items())
+        queues={"local": SimpleNamespace(waiting=3)},
+        engine_problems=lambda: list(problems.items()),
+        limits=lambda: iter(()),
     )
     metrics = Metrics(catalog.models)
     watch_parts(metrics, catalog, cast("Backends", parts))
