@@ -188,8 +188,9 @@ async def test_a_text_in_the_first_phase_is_followed_by_the_format_without_tools
 async def test_the_usage_at_the_end_of_a_stream_is_that_of_both_phases() -> None:
     script = in_turn(said("I know her."), stream(ROLE, *words(ADA), STOP, usage_chunk(), DONE))
     async with ScriptedServer(script) as server, running_gateway(lacking(server, overrides=EITHER)) as gateway:
-        options = {"stream": True, "stream_options": {"include_usage": True}}
-        answer = await gateway.chat(tools=[LOOK], response_format=AS_PERSON, **options)
+        answer = await gateway.chat(
+            tools=[LOOK], response_format=AS_PERSON, stream=True, stream_options={"include_usage": True}
+        )
 
     assert payloads(answer.body)[-2]["usage"] == {"prompt_tokens": 18, "completion_tokens": 6, "total_tokens": 24}
 
