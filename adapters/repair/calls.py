@@ -68,6 +68,7 @@ class CallTracker:
         self._calls: list[_Call] = []
         self._at: dict[int, _Call] = {}
         self._with_id: dict[str, _Call] = {}
+        self._reused: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -107,7 +108,7 @@ class CallTracker:
 
     def _call_of(self, part: Part, function: Part, position: int | None) -> _Call:
         found, name, place = part.get("id"), function.get("name"), part.get("index")
-        own_id = found if isinstance(found, str) else ""
+        own_id = found if isinstance(found, str) and found not in self._reused else ""
         if not isinstance(place, int) or isinstance(place, bool):
             place = None
         elif not 0 <= place < _MOST_CALLS:
@@ -118,13 +119,16 @@ class CallTracker:
                 return self._calls[-1]
             call = _Call(len(self._calls), place)
             self._calls.append(call)
+            if own_id in self._with_id:  # the provider has no second one: it tells nothing
+                self._reused.add(own_id)
+                own_id = ""
         if place is not None:
             self._at[place] = call
         if own_id and not call.own_id:
             call.own_id = own_id
             self._with_id[own_id] = call
         if not call.id:
-            call.id = own_id if own_id and self._with_id.get(own_id) is call else self._make_id(call.number)
+            call.id = own_id or self._make_id(call.number)
         return call
 
     def _known(self, own_id: str, name: Any, place: int | None, function: Part, position: int | None) -> _Call | None:

@@ -21,8 +21,8 @@ class ChoiceRepair:
     """What has been heard of one choice, and what of it is held until more is known."""
 
     __slots__ = (
-        "_held", "_stops", "_think", "_tools", "_written", "calls", "cut", "function_call", "pending", "reason",
-        "started",
+        "_held", "_stops", "_think", "_tools", "_written", "calls", "cut", "function_call", "old_style", "pending",
+        "reason", "started",
     )  # fmt: skip
 
     def __init__(
@@ -39,6 +39,8 @@ class ChoiceRepair:
         self.calls = CallTracker(make_id, only_first=needs.one_call)
         self.function_call: str | None = None
         """The arguments so far of a call in the old style."""
+        self.old_style = False
+        """Its calls come in the old style, and are passed on in the new one."""
         self._think = ThinkSplitter(rules.tags, opened=rules.opened) if chat and rules.tags else None
         self._stops = StopWatch(needs.stops) if needs.stops else None
         self._tools = tools if chat else frozenset()
@@ -68,7 +70,6 @@ class ChoiceRepair:
         return [chunk for chunk in out if chunk.says_something()]
 
     def _past_tags(self, think: ThinkSplitter, chunk: ChunkChoice, last: bool) -> list[ChunkChoice]:
-        was_open = think.state is Opening.UNDECIDED
         reasoning, answer = think.feed(chunk.text)
         if think.state is Opening.UNDECIDED and not last:
             self._held.append(chunk)
@@ -77,19 +78,18 @@ class ChoiceRepair:
         if think.state is not Opening.THINKING:
             self._think = None
             return self._past_written([*held, chunk], last)
-        if was_open and any("role" in one.delta for one in held):
-            chunk.put("role", "assistant")
         if last:
             rest = think.end()
             reasoning, answer = reasoning + rest[0], answer + rest[1]
         if last or think.over:
             self._think = None
-        first: list[ChunkChoice] = []
+        first = _without_text(held)
         chunk.put_text(answer)
         if reasoning and answer:
-            first = [chunk.like(reasoning_content=reasoning)]
+            before = chunk.like(reasoning_content=reasoning)
             if "role" in chunk.delta:
-                first[0].put("role", chunk.take("role"))
+                before.put("role", chunk.take("role"))
+            first.append(before)
         elif reasoning:
             chunk.put("reasoning_content", reasoning)
         return first + self._past_written([chunk], last)
@@ -114,9 +114,7 @@ class ChoiceRepair:
             chunk = chunks[-1]
             chunk.put_text("")
             chunk.put("tool_calls", self.calls.feed(calls))
-            if any("role" in one.delta for one in held):
-                chunk.put("role", "assistant")
-            return [chunk]
+            return [*_without_text(held[:-1]), chunk]
         return [out for one in held for out in self._past_stops(one, last and one is held[-1])]
 
     def _past_stops(self, chunk: ChunkChoice, last: bool) -> list[ChunkChoice]:
@@ -148,6 +146,13 @@ class ChoiceRepair:
             made = {"refusal": None, **found, "content": said} if chunk.chat else {**found, **logprobs.columns(said)}
             if made != found:
                 chunk.put_choice("logprobs", made)
+
+
+def _without_text(held: list[ChunkChoice]) -> list[ChunkChoice]:
+    """What is left to say of pieces whose text has become something else."""
+    for chunk in held:
+        chunk.put_text("")
+    return [chunk for chunk in held if _worth_sending(chunk)]
 
 
 def _worth_sending(chunk: ChunkChoice) -> bool:

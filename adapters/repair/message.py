@@ -48,7 +48,7 @@ def name_logprobs(chunk: ChunkChoice, needs: AnswerNeeds) -> None:
         return
     told = value_of(found)
     usual = logprobs.usual(told, chunk.text, needs)
-    if usual != told and (usual is None or usual != {"refusal": None, **told}):
+    if usual != (told if not isinstance(told, dict) else {"refusal": None, **told}):
         chunk.put_choice("logprobs", usual)
 
 

@@ -87,13 +87,18 @@ class StreamRepair:
             ChunkChoice(
                 event,
                 top,
-                self._without_usage(top, dict(one)),
+                dict(one),
                 chat=self._chat,
                 changed=changed,
                 shared=len(choices) > 1,
             )
             for one in choices
         ]
+        for chunk in chunks:
+            usage = chunk.choice.pop("usage", None)
+            if usage is not None:  # it belongs beside the choices (Moonshot)
+                chunk.changed = True
+                self._note_usage({**top, "": {"usage": usage}}, ("", "usage"))
         out = self._end_pending({chunk.index for chunk in chunks})
         for chunk in chunks:
             out += self._take_choice(chunk)
@@ -258,10 +263,11 @@ class StreamRepair:
 
     def _mend_function_call(self, chunk: ChunkChoice, choice: ChoiceRepair) -> None:
         call = object_of(chunk.delta["function_call"])
-        if holds(chunk.delta.get("tool_calls")) or len(choice.calls):
+        if holds(chunk.delta.get("tool_calls")) or (len(choice.calls) and not choice.old_style):
             chunk.take("function_call")  # the same call in both styles
             return
         if "tools" in self._request:  # the client knows the new style alone
+            choice.old_style = True
             chunk.take("function_call")
             chunk.put("tool_calls", [{"index": 0, "function": {name: value_of(value) for name, value in call.items()}}])
             return
@@ -282,18 +288,11 @@ class StreamRepair:
 
     def _note_usage(self, top: dict[str, Any], path: tuple[str, str]) -> None:
         member, name = path
-        if member and member in top:
+        if name and member in top:
             usage = object_of(top[member]).get(name)
             if usage is not None and holds(usage):
                 others = {key: value for key, value in top.items() if key != member}
                 self.usage = _rebuilt({**others, "choices": [], "usage": usage})
-
-    def _without_usage(self, top: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any]:
-        """*choice* without figures that belong beside it (Moonshot)."""
-        usage = choice.pop("usage", None)
-        if usage is not None and holds(usage):
-            self._note_usage({**top, "": {"usage": usage}}, ("", "usage"))
-        return choice
 
     def _raise_hidden_error(self, top: dict[str, Any]) -> None:
         member, name = self._rules.error_path

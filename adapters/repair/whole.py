@@ -9,7 +9,7 @@ import msgspec
 
 from adapters.answers import SILENCE, Answer, AnswerChoice, UnreadableError, fold_choice
 from adapters.draft import AnswerNeeds
-from adapters.repair.chunk import value_of
+from adapters.repair.chunk import object_of, value_of
 from adapters.repair.rules import Rules
 from adapters.repair.stream import StreamRepair
 from adapters.stream import is_usual
@@ -94,7 +94,7 @@ def _mended(
     found = before.get("index")
     piece["index"] = found if isinstance(found, int) else place
     if chat:
-        piece["delta"] = piece.pop("message", piece.get("delta", {}))
+        piece["delta"] = _numbered(object_of(piece.pop("message", piece.get("delta"))))
     chunks = repair.whole_choice(piece)
     after: dict[str, Any] = {"index": piece["index"], "finish_reason": None}
     for chunk in chunks:
@@ -108,12 +108,23 @@ def _mended(
             call.pop("index", None)
         if message == SILENCE:
             message["content"] = ""
+    if "logprobs" in before:
+        after.setdefault("logprobs", None)
     kept = {name: value for name, value in before.items() if name not in ("delta", "message", "text", "usage")}
     made = kept | after
     if chat:
         # Members with nothing in them are no part of a stream's delta, but of a message they are.
         made["message"] = {**_nulls(before.get("message")), **message}
     return choice if made == before else made
+
+
+def _numbered(message: dict[str, Any]) -> dict[str, Any]:
+    """The message with its calls told apart: each is a whole one, whatever their ids say."""
+    calls = value_of(message.get("tool_calls"))
+    if not isinstance(calls, list):
+        return message
+    numbered = [{**call, "index": place} if isinstance(call, dict) else call for place, call in enumerate(calls)]
+    return {**message, "tool_calls": numbered}
 
 
 def _nulls(message: Any) -> dict[str, Any]:

@@ -1,0 +1,268 @@
+"""Whole answers follow the same rules as streams, and pass byte for byte where none applies."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.answers import UnreadableError, fold, unfold
+from adapters.draft import AnswerNeeds
+from adapters.repair.stream import AnswerFailedError
+from adapters.types import Operation
+from tests.fakes.repaired import (
+    MEMBERS,
+    TOOLS,
+    event_of,
+    repair_with,
+    repaired_body,
+    repaired_events,
+    repaired_whole,
+    whole,
+)
+
+WRITTEN = '{"name": "get_weather", "parameters": {"city": "Oslo"}}'
+
+
+def tool(arguments: Any = "{}", name: str = "get_time", **members: Any) -> dict[str, Any]:
+    return {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}, **members}
+
+
+def choice_of(answer: Any, *options: Any, **more: Any) -> dict[str, Any]:
+    (choice,) = repaired_whole(answer, *options, **more)["choices"]
+    found: dict[str, Any] = choice
+    return found
+
+
+UNCHANGED: list[Any] = [
+    pytest.param(whole(content="Hi"), id="text"),
+    pytest.param(whole(content="Hi", refusal=None, annotations=[]), id="with-empty-members"),
+    pytest.param(whole("length", content=""), id="empty"),
+    pytest.param(whole(content="a <think>b</think>"), id="tags-in-the-middle"),
+    pytest.param(whole(content="\n{no json"), id="odd-beginning"),
+    pytest.param(whole("tool_calls", content=None, tool_calls=[tool()]), id="calls"),
+    pytest.param(whole(content="Hi", reasoning_content="hm"), id="reasoning"),
+    pytest.param(whole(content=None, refusal="no"), id="refusal"),
+    pytest.param({**whole(content="Hi"), "x_vendor": {"n": 1.50}}, id="unknown-member"),
+    pytest.param(whole("function_call", content=None, function_call={"name": "f", "arguments": "{}"}), id="old-style"),
+]
+
+
+@pytest.mark.parametrize("answer", UNCHANGED)
+def test_an_answer_as_openai_gives_it_is_the_same_bytes(answer: dict[str, Any]) -> None:
+    body = json.dumps(answer, indent=1).encode()
+    assert repaired_body(body) is body
+
+
+@pytest.mark.parametrize("arguments", [None, "", {}])
+def test_a_call_without_arguments_has_an_empty_object(arguments: Any) -> None:
+    """langchain-ai/langchain#34242."""
+    choice = choice_of(whole("tool_calls", content=None, tool_calls=[tool(arguments)]))
+    assert choice["message"]["tool_calls"] == [tool()]
+    assert choice["finish_reason"] == "tool_calls"
+
+
+def test_arguments_that_are_an_object_become_text() -> None:
+    choice = choice_of(whole("tool_calls", content=None, tool_calls=[tool({"city": "Oslo"})]))
+    assert choice["message"]["tool_calls"] == [tool('{"city":"Oslo"}')]
+
+
+@pytest.mark.parametrize("missing", [{"id": ""}, {"id": None}, {"type": None}])
+def test_a_call_gets_what_it_lacks(missing: dict[str, Any]) -> None:
+    (found,) = choice_of(whole("stop", content=None, tool_calls=[tool(**missing)]))["message"]["tool_calls"]
+    assert found["id"].startswith("call_")
+    assert found["type"] == "function"
+
+
+@pytest.mark.parametrize(("reason", "told"), [("tool_use", "tool_calls"), ("stop", "tool_calls"), ("length", "length")])
+def test_the_reason_agrees_with_the_calls(reason: str, told: str) -> None:
+    assert choice_of(whole(reason, content=None, tool_calls=[tool()]))["finish_reason"] == told
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"), [("end_turn", "stop"), ("eos", "stop"), ("MAX_TOKENS", "length"), (None, "stop")]
+)
+def test_the_reason_is_one_that_clients_know(reason: Any, told: str) -> None:
+    """theopenco/llmgateway#3492; PowerShell/AIShell#350 for the missing one."""
+    assert choice_of(whole(reason, content="Hi"))["finish_reason"] == told
+
+
+def test_an_answer_that_says_it_failed_is_a_failure() -> None:
+    with pytest.raises(AnswerFailedError):
+        repaired_whole(whole("abort", content="Hi"))
+
+
+def test_empty_lists_of_calls_go() -> None:
+    assert choice_of(whole(content="Hi", tool_calls=[]))["message"] == {"role": "assistant", "content": "Hi"}
+
+
+def test_only_the_first_call_is_kept_where_only_one_may_come() -> None:
+    answer = whole("tool_calls", content=None, tool_calls=[tool(), tool(id="call_2", name="other")])
+    assert choice_of(answer, needs=AnswerNeeds(one_call=True))["message"]["tool_calls"] == [tool()]
+
+
+def test_reasoning_has_one_name() -> None:
+    message = choice_of(whole(content="Hi", reasoning="hm"), "groq")["message"]
+    assert message == {"role": "assistant", "content": "Hi", "reasoning_content": "hm"}
+
+
+def test_tags_are_parted() -> None:
+    message = choice_of(whole(content="<think>\nhm</think>\n\nHi"), "vllm")["message"]
+    assert message == {"role": "assistant", "content": "Hi", "reasoning_content": "hm"}
+
+
+def test_a_call_written_as_text_becomes_one() -> None:
+    choice = choice_of(whole(content=WRITTEN), "fireworks", request=TOOLS)
+    (found,) = choice["message"]["tool_calls"]
+    assert found["function"] == {"name": "get_weather", "arguments": '{"city":"Oslo"}'}
+    assert (choice["message"]["content"], choice["finish_reason"]) == (None, "tool_calls")
+
+
+def test_stops_cut_text_and_log_probabilities() -> None:
+    answer = whole("length", content="a END b")
+    tokens = [{"token": token, "logprob": -1, "bytes": None, "top_logprobs": []} for token in ("a", " ", "END", " b")]
+    answer["choices"][0]["logprobs"] = {"content": tokens, "refusal": None}
+    choice = choice_of(answer, needs=AnswerNeeds(stops=("END",)))
+    assert (choice["message"]["content"], choice["finish_reason"]) == ("a ", "stop")
+    assert [one["token"] for one in choice["logprobs"]["content"]] == ["a", " "]
+
+
+def test_what_is_the_providers_own_goes_and_all_else_stays() -> None:
+    answer = {**whole("eos", content="Hi"), "x_groq": {"id": 1}, "system_fingerprint": "fp"}
+    answer["choices"][0]["stop_reason"] = 5
+    out = repaired_whole(answer, "groq")
+    assert "x_groq" not in out
+    assert (out["system_fingerprint"], out["choices"][0]["stop_reason"]) == ("fp", 5)
+    assert out["usage"] == answer["usage"]
+
+
+def test_what_strict_clients_need_is_filled_in() -> None:
+    out = repaired_whole({"choices": [{"message": {"content": "Hi"}}, {"message": {"content": "Ho"}}]})
+    assert (out["object"], out["model"]) == ("chat.completion", "up")
+    assert isinstance(out["created"], int)
+    assert out["id"].startswith("chatcmpl-")
+    assert [(one["index"], one["message"]["content"], one["finish_reason"]) for one in out["choices"]] == [
+        (0, "Hi", "stop"), (1, "Ho", "stop"),
+    ]  # fmt: skip
+    assert {one["message"]["role"] for one in out["choices"]} == {"assistant"}
+
+
+def test_choices_that_share_an_index_are_told_apart() -> None:
+    answer = whole(content="a")
+    answer["choices"].append({"index": 0, "message": {"role": "assistant", "content": "b"}, "finish_reason": "stop"})
+    out = repaired_whole({**answer, "id": ""})
+    assert [(one["index"], one["message"]["content"]) for one in out["choices"]] == [(0, "a"), (1, "b")]
+
+
+def test_a_text_completion_has_text_and_a_known_reason() -> None:
+    answer = {**MEMBERS, "object": "text_completion", "choices": [{"index": 0, "text": None, "finish_reason": "eos"}]}
+    (choice,) = repaired_whole(answer, operation=Operation.COMPLETIONS)["choices"]
+    assert (choice["text"], choice["finish_reason"]) == ("", "stop")
+
+
+@pytest.mark.parametrize(
+    "choices", [[{"index": 0, "message": {"tool_calls": [5]}}], [{"message": {"tool_calls": ["get_time"]}}]]
+)
+def test_what_is_no_answer_is_refused(choices: list[Any]) -> None:
+    with pytest.raises(UnreadableError):
+        repaired_whole({"choices": choices})
+
+
+# Log probabilities
+
+
+def with_logprobs(logprobs: Any, text: str = "ab") -> dict[str, Any]:
+    answer = whole(content=text)
+    answer["choices"][0]["logprobs"] = logprobs
+    return answer
+
+
+def token(text: str, logprob: float, *top: tuple[str, float]) -> dict[str, Any]:
+    return {
+        "token": text, "logprob": logprob, "bytes": list(text.encode()),
+        "top_logprobs": [{"token": one, "logprob": value, "bytes": list(one.encode())} for one, value in top],
+    }  # fmt: skip
+
+
+SHAPES: list[Any] = [
+    pytest.param({"tokens": ["a", "b"], "token_logprobs": [-1.0, -2.0], "token_ids": [5, 6]},
+                 [token("a", -1.0), token("b", -2.0)], id="arrays"),
+    pytest.param({"tokens": ["a", "b"], "token_logprobs": [-1.0, None], "top_logprobs": [{"a": -1.0, "x": -3.0}, None]},
+                 [token("a", -1.0, ("a", -1.0), ("x", -3.0)), token("b", -9999.0)], id="arrays-with-alternatives"),
+    pytest.param({"content": [{"id": 7, "token": "ab", "logprob": -1.0,
+                               "top_logprobs": [{"id": 8, "token": "x", "logprob": -2.0}]}]},
+                 [token("ab", -1.0, ("x", -2.0))], id="without-bytes"),
+    pytest.param([{"token": "ab", "logprob": -1.0}], [token("ab", -1.0)], id="a-list"),
+    pytest.param(-0.25, [token("ab", -0.25)], id="a-number"),
+    pytest.param({"tokens": [99], "token_logprobs": [-1.0]}, [token("ab", -1.0)], id="a-token-number"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "tokens"), SHAPES)
+def test_log_probabilities_come_in_openais_shape(shape: Any, tokens: list[Any]) -> None:
+    assert choice_of(with_logprobs(shape))["logprobs"] == {"content": tokens, "refusal": None}
+
+
+def test_unreadable_log_probabilities_are_none() -> None:
+    assert choice_of(with_logprobs("?"))["logprobs"] is None
+
+
+def test_no_more_alternatives_are_told_than_were_asked_for() -> None:
+    shape = {"tokens": ["ab"], "token_logprobs": [-1.0], "top_logprobs": [{"ab": -1.0, "x": -2.0}]}
+    needs = AnswerNeeds(logprobs=True, top_logprobs=1)
+    assert choice_of(with_logprobs(shape), needs=needs)["logprobs"]["content"] == [token("ab", -1.0, ("ab", -1.0))]
+    full = {"content": [token("ab", -1.0, ("ab", -1.0), ("x", -2.0))], "refusal": None}
+    cut = choice_of(with_logprobs(full), needs=AnswerNeeds(logprobs=True))["logprobs"]
+    assert cut["content"] == [token("ab", -1.0)]
+
+
+@pytest.mark.parametrize("value", [-0.5, {"token_logprobs": [-0.5], "tokens": ["a"]}])
+def test_a_stream_tells_them_in_the_same_shape(value: Any) -> None:
+    piece = {**MEMBERS, "choices": [{"index": 0, "delta": {"role": "assistant", "content": "a"}, "logprobs": value}]}
+    (event,) = repaired_events([event_of(piece)], "together")
+    assert json.loads(event.data)["choices"][0]["logprobs"] == {"content": [token("a", -0.5)], "refusal": None}
+
+
+# The same rules for both
+
+
+MESSAGES = st.fixed_dictionaries(
+    {
+        "role": st.just("assistant"),
+        "content": st.sampled_from([None, "", "Hi", "<think>a</think>b", WRITTEN, "a END b"]),
+    },
+    optional={
+        "reasoning": st.just("hm"),
+        "tool_calls": st.lists(st.sampled_from([tool(None), tool({"a": 1}), tool(id="")]), max_size=2),
+    },
+)
+REASONS = st.sampled_from(["stop", "eos", "tool_use", "length", "function_call"])
+NEEDS = st.sampled_from([None, AnswerNeeds(stops=("END",)), AnswerNeeds(one_call=True)])
+
+
+@given(MESSAGES, REASONS, NEEDS, st.sampled_from(["vllm", "fireworks"]))
+@settings(max_examples=200, deadline=None)
+def test_whole_and_streamed_say_the_same(message: Any, reason: str, needs: AnswerNeeds | None, provider: str) -> None:
+    answer = whole(reason, **message)
+    streamed = [event_of(json.loads(one)) for one in unfold(json.dumps(answer).encode(), Operation.CHAT)]
+    events = repaired_events(streamed, provider, needs=needs, request=TOOLS)
+    (told,) = json.loads(fold([one.data for one in events], Operation.CHAT))["choices"]
+    one = choice_of(answer, provider, needs=needs, request=TOOLS)
+    assert {**told["message"], "content": told["message"]["content"] or ""} == {
+        **one["message"], "content": one["message"]["content"] or "",
+    }  # fmt: skip
+    assert told["finish_reason"] == one["finish_reason"]
+
+
+def test_a_mended_answer_needs_no_more_mending() -> None:
+    answer = whole("tool_use", content="<think>a</think>b", tool_calls=[tool(None)], reasoning=None)
+    once = repaired_body(json.dumps(answer).encode(), "vllm")
+    assert repaired_body(once, "vllm") is once
+
+
+def test_tags_may_be_others() -> None:
+    provider = repair_with(reasoning={"tags": {"[THINK]": "[/THINK]"}})
+    assert choice_of(whole(content="[THINK]a[/THINK]b"), provider)["message"]["reasoning_content"] == "a"
