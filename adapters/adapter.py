@@ -142,6 +142,8 @@ class Adapter:
         if stream and self._ask_for_usage:
             # Usage is always asked for, since metering needs it; it is hidden from clients that did not ask.
             out["stream_options"] = _with_usage(out.get("stream_options"))
+        elif stream:
+            out.pop("stream_options", None)
         if stream and self._progress_param is not None:
             out[self._progress_param] = _TRUE
         if self._quirk is not None:

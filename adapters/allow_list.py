@@ -11,10 +11,15 @@ from adapters.draft import Draft
 from adapters.patches import leave_out
 from adapters.spec import ProviderSpec, Support
 from adapters.types import Operation
-from adapters.vocabulary import PARAMETERS
 
 _SENT: Final = frozenset((Support.NATIVE, Support.LIMITED, Support.CONDITIONAL, Support.RENAMED, Support.IGNORED))
 _NULL: Final = msgspec.Raw(b"null")
+FOREIGN: Final = frozenset((
+    "citation_options", "clear_thinking", "compound_custom", "context_length_exceeded_behavior", "disable_reasoning",
+    "disable_tool_validation", "enable_thinking", "include_reasoning", "reasoning", "reasoning_format",
+    "reasoning_history", "safety_model", "search_settings", "thinking",
+))  # fmt: skip
+"""Parameters of single providers. A server that ignores what it does not know would lose them without a word."""
 _OF_OPERATION: Final = {
     Operation.CHAT: frozenset(("messages",)),
     Operation.COMPLETIONS: frozenset(("prompt", "suffix", "echo", "best_of")),
@@ -33,9 +38,8 @@ class AllowList:
         # Openers of a remark, as in "top_k(default 40)", are not part of a name.
         known |= {name.partition("(")[0].partition(".")[0] for name in spec.extra_params}
         known |= {"model", "stream", "stream_options", *spec.defaults, *added}
-        unlisted = {name.partition(".")[0] for name in PARAMETERS - spec.params.keys()} if not spec.params else set()
         self._allowed = {
-            operation: frozenset(own if operation is Operation.EMBEDDINGS else known | own | unlisted)
+            operation: frozenset(own if operation is Operation.EMBEDDINGS else known | own)
             for operation, own in _OF_OPERATION.items()
         }
 

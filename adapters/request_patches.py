@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from adapters.allow_list import FOREIGN
 from adapters.conflict_patches import compile_conflicts
 from adapters.format_patches import ResponseFormat
 from adapters.logprob_patches import AsCount, AsFlag, WantShape, alternatives_within
@@ -42,7 +43,7 @@ from adapters.tool_patches import (
     ToolChoice,
     ToolsIfOffered,
 )
-from adapters.vocabulary import Form, LogprobsShape
+from adapters.vocabulary import EXTENSIONS, Form, LogprobsShape
 from adapters.vocabulary import Patch as Word
 
 Offers = Callable[[str], bool | None]
@@ -132,6 +133,9 @@ class _Facts:
         yield from self._single("stop", self._stops)
         yield from self._single("reasoning_effort", self._effort)
         yield from self._single("web_search_options", self._web_search)
+        if self.spec.transport.unknown_body_fields.support is Support.IGNORED:
+            own = {name.partition(".")[0] for name in self.spec.extra_params} | self.spec.reasoning.off.keys()
+            yield from ((name, LeaveOut(name, self.provider)) for name in sorted(FOREIGN - own))
         for name, facts in self.spec.params.items():
             if name not in _OWN and "." not in name:
                 yield from ((name, patch) for patch in self._other(name, facts))
@@ -234,6 +238,8 @@ class _Facts:
             for kind, facts in said.items()
             if self._lacks(facts) or facts.support is Support.IGNORED
         }
+        if self.spec.transport.unknown_body_fields.only_known:
+            lacking |= {kind: "" for name in EXTENSIONS if (kind := name.partition(".")[2]) not in said}
         schema = said.get("json_schema")
         has_schema = schema is not None and "json_schema" not in lacking
         dialect = schema.dialect if schema is not None and has_schema else None
@@ -299,7 +305,7 @@ class _Facts:
             yield Omit(name, frozenset(facts.omit))
         if facts.form is Form.UNSIGNED:
             yield WithoutSign(name)
-        if facts.map or (facts.values and facts.support is Support.RENAMED):
+        if facts.map or facts.values:
             yield Words(name, self.provider, facts.map, frozenset(facts.values))
         bounds = self._bounds(name, facts)
         if bounds:

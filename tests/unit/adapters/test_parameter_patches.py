@@ -168,6 +168,11 @@ def test_no_effort_switches_thinking_off_where_there_is_a_switch() -> None:
     assert "reasoning_effort=mapped" in sent.told
 
 
+def test_a_word_outside_the_list_is_left_out() -> None:
+    assert sent_by(adapter_of("cerebras"), max_tokens=9, service_tier="scale").told == ["service_tier=dropped"]
+    assert sent_by(adapter_of("cerebras"), max_tokens=9, service_tier="flex").told == []
+
+
 # Stops
 
 
@@ -288,6 +293,12 @@ def test_a_foreign_parameter_is_reported(provider: str) -> None:
     sent = sent_by(adapter_of(provider), include_reasoning=True, top_k=3)
     assert "include_reasoning=dropped" in sent.told
     assert ("top_k" in sent.body) == (provider in ("together", "fireworks"))
+
+
+def test_a_foreign_parameter_is_reported_where_it_would_be_lost_without_a_word() -> None:
+    sent = sent_by(adapter_of("vllm"), reasoning_format="parsed", include_reasoning=False)
+    assert ("reasoning_format" in sent.body, sent.body["include_reasoning"]) == (False, False)
+    assert sent.told == ["reasoning_format=dropped"]
 
 
 def test_an_engines_own_parameters_reach_it() -> None:

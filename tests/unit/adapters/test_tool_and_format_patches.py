@@ -254,6 +254,13 @@ def test_a_form_nobody_can_give_is_refused() -> None:
     assert dropped.told == ["response_format=dropped"]
 
 
+def test_a_form_of_other_servers_is_refused_where_it_is_not_known() -> None:
+    regex = {"type": "regex", "pattern": "a+"}
+    assert sent_by(adapter_of("together"), response_format=regex).body["response_format"] == regex
+    with pytest.raises(ProviderError, match="response_format"):
+        sent_by(adapter_of("groq"), response_format=regex)
+
+
 def test_members_without_a_value_are_not_sent_where_they_are_refused() -> None:
     sent = sent_by(adapter_of("fireworks"), response_format={"type": "json_object", "json_schema": None})
     assert sent.body["response_format"] == {"type": "json_object"}
