@@ -15,6 +15,11 @@ from adapters.target import Target
 from adapters.types import Body, Operation
 
 HELLO = {"role": "user", "content": "Say hello."}
+_REQUIRED: dict[Operation, dict[str, Any]] = {
+    Operation.CHAT: {"messages": [HELLO]},
+    Operation.COMPLETIONS: {"prompt": "a"},
+    Operation.EMBEDDINGS: {},
+}
 
 
 class Sent(NamedTuple):
@@ -27,6 +32,11 @@ class Sent(NamedTuple):
     needs: AnswerNeeds | None
     lossy: bool
     shape: Shape | None
+
+
+def one(name: str, value: Any) -> dict[str, Any]:
+    """A parameter whose name is not known beforehand."""
+    return {name: value}
 
 
 def body_of(**members: Any) -> Body:
@@ -47,8 +57,7 @@ def sent_by(
     **members: Any,
 ) -> Sent:
     """What *adapter* makes of a request with these parameters."""
-    start = {Operation.CHAT: {"messages": [HELLO]}, Operation.COMPLETIONS: {"prompt": "a"}}.get(operation, {})
-    body = body_of(model="asked", **{**start, **members})
+    body = body_of(model="asked", **{**_REQUIRED[operation], **members})
     before = {name: bytes(value) for name, value in body.items()}
     prepared = adapter.prepare(body, operation, False, unsupported)
     assert {name: bytes(value) for name, value in body.items()} == before  # a fallback starts from the same

@@ -16,7 +16,7 @@ from adapters.message_check import MessageCheck
 from adapters.message_facts import message_facts
 from adapters.registry import load_spec
 from adapters.types import FailureKind, Operation
-from tests.fakes.prepared import HELLO, Sent, adapter_of, sent_by
+from tests.fakes.prepared import HELLO, Sent, adapter_of, one, sent_by
 
 Message = dict[str, Any]
 TOOLS = [{"type": "function", "function": {"name": "f"}}]
@@ -67,7 +67,7 @@ def test_a_server_that_takes_everything_gets_everything() -> None:
 
 @pytest.mark.parametrize("name", ["name", "tool_calls", "function_call", "audio", "refusal"])
 def test_a_member_without_a_value_is_not_sent(name: str) -> None:
-    sent = sent_to("groq", said("s", "system", **{name: None}), said("hi", **{name: None}))
+    sent = sent_to("groq", said("s", "system", **one(name, None)), said("hi", **one(name, None)))
     assert (sent.body["messages"], sent.told) == ([said("s", "system"), said("hi")], [])
 
 
@@ -231,7 +231,7 @@ def test_what_is_no_message_is_refused() -> None:
 
 # Ids of calls
 
-NINE = {"messages": {"tool_call_ids": "nine_alphanumeric"}}
+NINE: dict[str, Any] = {"messages": {"tool_call_ids": "nine_alphanumeric"}}
 
 
 def test_ids_get_the_form_the_provider_insists_on_the_same_one_for_call_and_result() -> None:

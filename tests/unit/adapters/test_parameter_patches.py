@@ -11,7 +11,7 @@ from adapters.draft import Unsupported
 from adapters.errors import ProviderError
 from adapters.patches import ADVISORY, CONTRACT
 from adapters.types import FailureKind, Operation
-from tests.fakes.prepared import adapter_of, sent_by
+from tests.fakes.prepared import adapter_of, one, sent_by
 
 REJECTED = {"support": "rejected"}
 OF_THEIR_OWN = {
@@ -31,8 +31,8 @@ def lacking(*names: str, patch: str | None = None) -> Adapter:
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
 def test_a_limit_goes_under_the_only_name_that_is_known(name: str) -> None:
-    assert sent_by(adapter_of("together"), **{name: 64}).body["max_tokens"] == 64
-    assert "max_completion_tokens" not in sent_by(adapter_of("together"), **{name: 64}).body
+    assert sent_by(adapter_of("together"), **one(name, 64)).body["max_tokens"] == 64
+    assert "max_completion_tokens" not in sent_by(adapter_of("together"), **one(name, 64)).body
 
 
 @pytest.mark.parametrize("provider", ["openai_compatible", "fireworks", "groq", "together", "vllm", "mlx_lm"])
@@ -215,12 +215,12 @@ def test_no_stop_is_no_stop(nothing: Any) -> None:
 @pytest.mark.parametrize("name", sorted(CONTRACT - OF_THEIR_OWN))
 @pytest.mark.parametrize("word", [Unsupported.AUTO, Unsupported.EMULATE, Unsupported.REJECT])
 def test_what_an_application_relies_on_is_never_dropped_unasked(name: str, word: Unsupported) -> None:
-    strict = {"transport": {"unknown_body_fields": {"support": "rejected"}}}
+    strict: dict[str, Any] = {"transport": {"unknown_body_fields": {"support": "rejected"}}}
     target = adapter_of("openai_compatible", params={name: REJECTED}, **strict) if name in KNOWN else strict_adapter()
     with pytest.raises(ProviderError) as refusal:
-        sent_by(target, unsupported=word, **{name: USES.get(name, "x")})
+        sent_by(target, unsupported=word, **one(name, USES.get(name, "x")))
     assert (refusal.value.kind, refusal.value.param) == (FailureKind.UNSUPPORTED_PARAMETER, name)
-    dropped = sent_by(target, unsupported=Unsupported.DROP, **{name: USES.get(name, "x")})
+    dropped = sent_by(target, unsupported=Unsupported.DROP, **one(name, USES.get(name, "x")))
     assert (name in dropped.body, dropped.told, dropped.lossy) == (False, [f"{name}=dropped"], True)
 
 
@@ -240,16 +240,16 @@ def strict_adapter() -> Adapter:
     "name", ["temperature", "top_p", "seed", "frequency_penalty", "presence_penalty", "prediction"]
 )
 def test_what_steers_sampling_is_dropped_and_told_unless_nothing_may_change(name: str) -> None:
-    sent = sent_by(lacking(name), **{name: 0.5})
+    sent = sent_by(lacking(name), **one(name, 0.5))
     assert (name in sent.body, sent.told, sent.lossy) == (False, [f"{name}=dropped"], False)
     with pytest.raises(ProviderError):
-        sent_by(lacking(name), unsupported=Unsupported.REJECT, **{name: 0.5})
+        sent_by(lacking(name), unsupported=Unsupported.REJECT, **one(name, 0.5))
 
 
 @pytest.mark.parametrize("name", sorted(ADVISORY - {"prompt_cache_retention"}))
 @pytest.mark.parametrize("word", list(Unsupported))
 def test_what_changes_no_answer_is_dropped_and_told_whatever_is_asked(name: str, word: Unsupported) -> None:
-    sent = sent_by(lacking(name), unsupported=word, **{name: "x"})
+    sent = sent_by(lacking(name), unsupported=word, **one(name, "x"))
     assert (name in sent.body, sent.told) == (False, [f"{name}=dropped"])
 
 
@@ -302,7 +302,7 @@ def test_a_foreign_parameter_is_reported_where_it_would_be_lost_without_a_word()
 
 
 def test_an_engines_own_parameters_reach_it() -> None:
-    own = {"top_k": 20, "chat_template_kwargs": {"enable_thinking": False}, "anything_new": 1}
+    own: dict[str, Any] = {"top_k": 20, "chat_template_kwargs": {"enable_thinking": False}, "anything_new": 1}
     sent = sent_by(adapter_of("vllm"), **own)
     assert {name: sent.body[name] for name in own} == own
     assert sent.told == []

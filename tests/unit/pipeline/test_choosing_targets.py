@@ -19,7 +19,7 @@ LACKS_BIAS = {"params": {"logit_bias": {"support": "rejected"}}}
 LACKS_TOOLS = {"params": {"tools": {"support": "rejected"}}}
 FEW_ALTERNATIVES = {"params": {"top_logprobs": {"support": "limited", "max": 2}}}
 LACKS_SEED = {"params": {"seed": {"support": "rejected"}}}
-BIAS = {"logit_bias": {"5": 1}}
+BIAS: dict[str, Any] = {"logit_bias": {"5": 1}}
 
 
 @contextlib.asynccontextmanager
