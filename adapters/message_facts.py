@@ -105,7 +105,8 @@ def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageF
         parts=frozenset(
             kind
             for kind, support in said.content_parts.items()
-            if support is not PartSupport.ABSENT
+            # Text goes as one string where it may not go in parts.
+            if (support is not PartSupport.ABSENT or kind == "text")
             and (kind != "image_url" or vision or support is not PartSupport.CONDITIONAL)
         ),
         content_as_string=said.content_as_string,
