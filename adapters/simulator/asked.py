@@ -103,7 +103,8 @@ class Reader:
 
     def _limit(self, body: Body, operation: Operation) -> int | None:
         if operation is Operation.COMPLETIONS:
-            return body.get("max_tokens")  # the newer name is chat's alone
+            limit: int | None = body.get("max_tokens")  # the newer name is chat's alone
+            return limit
         for name in ("max_completion_tokens", "max_tokens"):
             limit = self._used(body, name)
             if isinstance(limit, int):
@@ -127,7 +128,7 @@ class Reader:
         if served.spec is not None and "tools" in served.spec.lacks:
             return {}
         tools = self._used(body, "tools") or ()
-        functions = [tool["function"] for tool in tools if "function" in tool]
+        functions = [tool["function"] for tool in tools if tool.get("type") == "function"]
         return {function["name"]: function.get("parameters") or _ANY_OBJECT for function in functions}
 
     def _choice(self, body: Body, served: Served) -> tuple[str, str | None]:

@@ -29,6 +29,13 @@ def _is(*types: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, types) and not (isinstance(value, bool) and bool not in types)
 
 
+def _is_stop(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+
+
+_ANYTHING: Final = ("anything", lambda value: True)
+_COUNT: Final = ("an integer", _is(int))
+_FLAG_OR_COUNT: Final = ("a boolean or an integer", _is(bool, int))
 _TYPES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
     "frequency_penalty": ("a number", _is(int, float)),
     "logit_bias": ("an object", _is(dict, list)),
@@ -44,7 +51,7 @@ _TYPES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
     "response_format": ("an object", _is(dict)),
     "seed": ("an integer", _is(int)),
     "service_tier": ("a string", _is(str)),
-    "stop": ("a string or an array", _is(str, list)),
+    "stop": ("a string or an array of strings", _is_stop),
     "store": ("a boolean", _is(bool)),
     "stream": ("a boolean", _is(bool)),
     "stream_options": ("an object", _is(dict)),
@@ -80,9 +87,9 @@ class ParamRules:
                     raise self._unknown(name, value, self._spec.params.get(name))
         if operation is Operation.EMBEDDINGS:
             return
-        for name, (expected, fits) in _TYPES.items():
-            value = body.get(name)
-            if value is not None and not fits(value) and not self._has_own_type(name, operation):
+        for name in [name for name in body if name in _TYPES]:
+            expected, fits = self._type_of(name, operation)
+            if body[name] is not None and not fits(body[name]):
                 raise self._refusals.invalid(f"'{name}' : value must be {expected}", name)
         for name, rule in self._spec.params.items():
             value = value_of(body, name)
@@ -97,11 +104,19 @@ class ParamRules:
             return rule.support is Support.REJECTED  # else it is a count there, whatever it is in chat
         return name.partition(".")[0] not in _NOT_OF_COMPLETIONS
 
-    def _has_own_type(self, name: str, operation: Operation) -> bool:
+    def _type_of(self, name: str, operation: Operation) -> tuple[str, Callable[[Any], bool]]:
+        """What a value has to be, in words and as a test."""
         rule = self._spec.params.get(name)
+        if rule is not None and not has_effect(rule, name):
+            return _ANYTHING
         if name == "logprobs":
-            return operation is Operation.COMPLETIONS or (rule is not None and rule.support is not Support.NATIVE)
-        return rule is not None and not has_effect(rule, name)
+            if operation is Operation.COMPLETIONS:
+                return _COUNT
+            if rule is not None and rule.support is Support.LIMITED:
+                return _FLAG_OR_COUNT
+            if rule is not None and rule.form is Form.COUNT:
+                return _ANYTHING  # its form is looked at in its turn
+        return _TYPES[name]
 
     def _check_use(self, name: str, rule: ParamSpec, value: Any, body: Body, served: Served) -> None:
         if self._is_refused(name, rule):

@@ -63,7 +63,7 @@ class ToolRules:
         for number, tool in enumerate(tools or ()):
             at = f"tools[{number}]"
             kind = tool.get("type") if isinstance(tool, Mapping) else None
-            if kind not in self._types and self._strict:
+            if not isinstance(tool, Mapping) or (kind not in self._types and self._strict):
                 raise self._refusals.invalid(f"'{at}.type' : {json.dumps(kind)} is no type of tool", f"{at}.type")
             if kind != "function":
                 continue
