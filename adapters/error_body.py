@@ -84,7 +84,7 @@ def _flat_text(decoded: dict[str, Any], text: str) -> ErrorFields:
     """``{error: "text"}``; some frameworks put a mere title there and say more in ``message``."""
     told = decoded.get("message")
     return ErrorFields(
-        message=told if isinstance(told, str) and told else text,
+        message=_unwrapped(told if isinstance(told, str) and told else text),
         type=_text(decoded.get("error_type")),
         code=_text(decoded.get("error_code")) or _text(decoded.get("code")),
         retry_after_seconds=_wait(decoded, decoded),
@@ -95,12 +95,23 @@ def _message(inner: dict[str, Any], depth: int) -> tuple[str, str | None]:
     """The text of an error object, and the parameter a list of faults is about."""
     value = next((inner[name] for name in _TEXT_FIELDS if inner.get(name) is not None), "")
     if isinstance(value, str):
-        return value, None
+        return _unwrapped(value), None
     if isinstance(value, list) and value and all(isinstance(fault, dict) and "msg" in fault for fault in value):
         return _faults(value)
     if isinstance(value, dict) and depth < _DEEPEST and (nested := _read(value, depth + 1)) is not None:
         return nested.message, nested.param
     return msgspec.json.encode(value).decode(), None
+
+
+def _unwrapped(text: str) -> str:
+    """A proxy in between may have put a whole error body into the message."""
+    if text.startswith(("{", "[")):
+        try:
+            inner = _read(msgspec.json.decode(text), _DEEPEST - 1)
+        except (msgspec.DecodeError, RecursionError):
+            return text
+        return inner.message if inner is not None and inner.message else text
+    return text
 
 
 def _faults(faults: list[dict[str, Any]]) -> tuple[str, str | None]:

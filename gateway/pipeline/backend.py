@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from adapters.adapter import Adapter
 from adapters.target import Target
 from adapters.types import Operation
-from gateway.pipeline.provider_keys import ProviderKeys
+from gateway.pipeline.provider_keys import REST_SECONDS, ProviderKeys
 from gateway.pipeline.upstream_limits import UpstreamLimits
 from gateway.upstream.base import RequestHead, Upstream
+
+_log = logging.getLogger(__name__)
 
 
 class Concurrency:
@@ -71,7 +74,17 @@ class Backend:
     def key_refused(self, operation: Operation, head: RequestHead, now: float) -> None:
         """The provider refused the key of a request with *head*: let it rest, if there are others."""
         if self._keys is not None:
-            self._keys.refuse(self._heads[operation].index(head), now)
+            heads = self._heads[operation]
+            position = heads.index(head)
+            self._keys.refuse(position, now)
+            minutes = round(REST_SECONDS / 60)
+            _log.warning(
+                "%s refused key %d of %d; it rests for %d minutes",
+                self.target.provider,
+                position + 1,
+                len(heads),
+                minutes,
+            )
 
     def has_another_key(self, now: float) -> bool:
         """Whether, after a refusal, there is a key left to try."""

@@ -57,6 +57,10 @@ def same(text: str) -> str:
         # Anthropic's and Gemini's
         ({"type": "error", "error": {"type": "overloaded", "message": "m"}}, ErrorFields("m", "overloaded")),
         ([{"error": {"code": 429, "message": "m", "status": "RESOURCE_EXHAUSTED"}}], ErrorFields("m", status=429)),
+        # A proxy's, around somebody else's
+        ({"error": {"message": '{"error":{"message":"m","code":"c"}}', "code": 502}}, ErrorFields("m", status=502)),
+        ({"error": '{"object":"error","message":"m"}'}, ErrorFields("m")),
+        ({"error": {"message": "{not JSON"}}, ErrorFields("{not JSON")),
         # A framework's own page
         ({"status": 500, "error": "Internal Server Error", "message": "m", "path": "/v1"}, ErrorFields("m")),
         ({"error": {"error": "m"}}, ErrorFields("m")),

@@ -214,7 +214,7 @@ def by_key(bad: int, good: Script) -> Callable[[RecordedRequest], Script]:
 
 
 @pytest.mark.parametrize("status", [401, 402, 403])
-async def test_a_refused_key_rests_and_the_next_one_answers(status: int) -> None:
+async def test_a_refused_key_rests_and_the_next_one_answers(status: int, caplog: pytest.LogCaptureFixture) -> None:
     async with (
         ScriptedServer(by_key(status, [whole()])) as server,
         running_gateway(two_keys(server)) as gateway,
@@ -224,6 +224,8 @@ async def test_a_refused_key_rests_and_the_next_one_answers(status: int) -> None
     used = ["bad" if "bad" in sent.headers["authorization"] else "good" for sent in server.requests]
     assert statuses == [200, 200, 200]
     assert used == ["bad", "good", "good", "good"]
+    assert "p1 refused key 1 of 2; it rests for 15 minutes" in caplog.text
+    assert "sk-bad" not in caplog.text
 
 
 async def test_when_every_key_is_refused_each_has_been_tried_once_and_the_next_target_answers() -> None:
