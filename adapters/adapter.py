@@ -76,7 +76,7 @@ class Adapter:
         """What may still answer a request that the provider has refused."""
         self._shape_triggers = frozenset().union(*(shape.triggers for shape in self._shapes))
         triggers = self._shape_triggers - {"stream"}
-        self.special = patches.special | triggers
+        self.special = patches.special.union(*(shape.triggers for shape in self._shapes if shape.lossy))
         """Parameters for which this target may refuse a request, or give a client less than another one would."""
         self.patched = frozenset(patches.by_param) | triggers
         """Parameters that this target may not take as they are."""

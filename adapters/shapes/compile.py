@@ -13,6 +13,7 @@ from adapters.shapes.emulate_tools import EmulateForcedTool, EmulateTools
 from adapters.shapes.fake_stream import FakeStream
 from adapters.shapes.fan_out import FanOut
 from adapters.shapes.fetch_images import FetchImages
+from adapters.shapes.retell_calls import RetellCalls
 from adapters.shapes.salvage import SalvageCall
 from adapters.shapes.two_phase import TwoPhase
 from adapters.spec import ConditionKind, ConflictSpec, ParamSpec, PartSupport, Patch, ProviderSpec, Support
@@ -32,15 +33,17 @@ def compile_shapes(
     """
     canonical = spec.canonical(model)
     images: list[Shape] = [FetchImages()] if spec.messages.content_parts.get("image_url") is PartSupport.BYTES else []
-    tools = [*_tools(spec, provider, offers, canonical), *_forced_tool(spec, provider, canonical)]
+    emulated = _tools(spec, provider, offers, canonical)
+    tools = (*emulated, *_forced_tool(spec, provider, canonical))
     others: list[Shape] = [
-        *_two_phase(spec, canonical, tuple(tools)),
+        *_two_phase(spec, canonical, tools),
         *tools,
         *_schema(spec, provider, canonical),
         *_fake_stream(spec, canonical),
     ]
-    # Images are fetched once for all choices.
-    return (*images, *_fan_out(spec, tuple(others)), *others)
+    # Images are fetched and calls retold once for all choices.
+    retelling = [RetellCalls(shape.provider, shape.offers) for shape in emulated]
+    return (*images, *retelling, *_fan_out(spec, tuple(others)), *others)
 
 
 def compile_rescues(spec: ProviderSpec, shapes: tuple[Shape, ...]) -> tuple[Rescue, ...]:
@@ -81,7 +84,7 @@ def _format_of(conflict: ConflictSpec) -> str:
     return next((head for head in heads if head not in ("tools", "tool_choice", "model", "stream")), _FORMAT)
 
 
-def _tools(spec: ProviderSpec, provider: str, offers: Offers | None, canonical: str) -> list[Shape]:
+def _tools(spec: ProviderSpec, provider: str, offers: Offers | None, canonical: str) -> list[EmulateTools]:
     facts = spec.params.get("tools")
     if facts is None or facts.patch is not Patch.EMULATE_TOOLS:
         return []

@@ -13,7 +13,7 @@ from adapters.shapes.base import Answer, Caller, Continue, Outcome
 from adapters.shapes.bodies import changed, is_used, may_emulate, value_of, with_instruction, without
 from adapters.shapes.conditions import Predicate
 from adapters.shapes.json_answer import JsonFormat, conforming, is_judged, text_of
-from adapters.shapes.tool_prompt import HISTORY_MARKS, instruction, retold
+from adapters.shapes.tool_prompt import instruction
 from adapters.shapes.tool_schema import CallFormat, Tool, choose, forced_word, read_tools
 from adapters.types import Action, Body, FailureKind, Operation
 
@@ -33,30 +33,19 @@ class EmulateTools:
     param: ClassVar[str] = "tools"
     action: ClassVar[Action] = Action.EMULATED
     lossy: ClassVar[bool] = True
-    triggers: ClassVar[frozenset[str]] = frozenset(("tools", "messages"))
+    triggers: ClassVar[frozenset[str]] = frozenset(("tools",))
 
     def applies(self, draft: Draft) -> bool:
         body = draft.body
-        if draft.operation is not Operation.CHAT:
+        if draft.operation is not Operation.CHAT or not is_used(body, "tools"):
             return False
-        wanted = is_used(body, "tools")
-        if not wanted and not _has_history(body):
+        if not lacks_tools(self.provider, self.offers):
             return False
-        offered = self.offers("tools") if self.offers is not None else False
-        if offered:
-            return False
-        if offered is None:
-            message = (
-                f"{self.provider} has not been ready yet, and tells only then whether its model takes 'tools'. "
-                "Try again in a moment."
-            )
-            raise ProviderError(FailureKind.ENGINE_DOWN, message, param="tools", sent=False)
-        return not wanted or (may_emulate(draft, self.param, self.provider) and _checked(body, self.provider))
+        return may_emulate(draft, self.param, self.provider) and _checked(body, self.provider)
 
     def first(self, body: Body) -> Body:
-        retelling = changed(body, messages=retold(value_of(body, "messages"))) if _has_history(body) else body
         request = _Request.of(body)
-        return request.asked(retelling) if request is not None else without(retelling, *_TOOLS)
+        return request.asked(body) if request is not None else without(body, *_TOOLS)
 
     async def answer(self, body: Body, caller: Caller) -> Outcome:
         request = _Request.of(body)
@@ -103,9 +92,16 @@ class EmulateForcedTool:
         return await request.answer(request.asked(body), caller)
 
 
-def _has_history(body: Body) -> bool:
-    raw = bytes(body.get("messages", b""))
-    return any(mark in raw for mark in HISTORY_MARKS)
+def lacks_tools(provider: str, offers: Callable[[str], bool | None] | None) -> bool:
+    """Whether the model's template has no tools, which *offers* tells; ENGINE_DOWN where that is not known yet."""
+    offered = offers("tools") if offers is not None else False
+    if offered is None:
+        message = (
+            f"{provider} has not been ready yet, and tells only then whether its model takes 'tools'. "
+            "Try again in a moment."
+        )
+        raise ProviderError(FailureKind.ENGINE_DOWN, message, param="tools", sent=False)
+    return not offered
 
 
 def _checked(body: Body, provider: str) -> bool:

@@ -10,8 +10,6 @@ import msgspec
 from adapters.shapes.bodies import Message
 from adapters.shapes.tool_schema import Tool
 
-# What only stands in messages that call tools or tell what came of it.
-HISTORY_MARKS: Final = (b'"tool_calls"', b'"tool_call_id"', b'"function_call"')
 _ROLES: Final = ("tool", "function")
 
 

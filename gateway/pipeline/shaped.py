@@ -197,6 +197,9 @@ class ShapedCalls:
             sent.status = response.status
             if self._attempt.status in (None, 200):
                 self._attempt.status = response.status
+            seen = self._backend.limits
+            if seen is not None:
+                seen.note(response.headers, self._services.clock())
             if response.status != 200:
                 try:
                     told = await read_refusal(response)
