@@ -12,6 +12,7 @@ from typing import Final
 
 from adapters.error_body import ErrorFields
 from adapters.types import FailureKind as Kind
+from adapters.vocabulary import PARAMETERS
 
 _KINDS_BY_CODE: Final[Mapping[str, Kind]] = {
     "context_length_exceeded": Kind.CONTEXT_LENGTH,
@@ -81,7 +82,8 @@ _CONTEXT: Final = re.compile(
     re.IGNORECASE,
 )
 _FILTER: Final = re.compile(
-    r"content (?:management )?policy|safety system|content filter|flagged (?:by|as|for)|requires moderation"
+    r"content (?:management )?policy|safety system|content filter|requires moderation"
+    r"|\b(?:input|prompt|content|request|messages?|text)\b[^.]{0,40} flagged\b"
     r"|(?:blocked|rejected|refused) (?:by|due to|for) (?:our |the )?(?:safety|moderation|content)",
     re.IGNORECASE,
 )
@@ -93,8 +95,8 @@ _NOT_LOADED: Final = re.compile(
     re.IGNORECASE,
 )
 _LOADING: Final = re.compile(
-    r"\bloading (?:the )?model|\bmodel\b[^.]{0,100}\b(?:is|still|currently) (?:being )?(?:load(?:ing|ed)|starting|"
-    r"initiali[sz]ing|warming up)\b|\bmodel\b[^.]{0,80}\bnot (?:yet )?ready",
+    r"\bloading (?:the )?model|\bmodel\b[^.]{0,100}\b(?:is|still|currently) (?:loading|being loaded|starting|"
+    r"initiali[sz]ing|warming up)\b|\bmodel\b:? ?[`'\"]?[\w./:@#-]*[`'\"]? (?:is )?not (?:yet )?ready",
     re.IGNORECASE,
 )
 # Only a name may stand between the word and what is said of it: "the model's tool x does not exist" is another matter.
@@ -120,10 +122,12 @@ _UNSUPPORTED: Final = re.compile(
     r"property '([\w.\[\]]+)' is unsupported"
     r"|extra inputs are not permitted(?:, field: ['`\"]?([\w.\[\]]+))?"
     r"|(?:unsupported|unknown|unrecognized) (?:request )?(?:parameter|argument|field|property)s?(?: supplied)?:? "
-    r"['`\"]?([\w.\[\]]+)"
-    r"|['`\"]([\w.\[\]]+)['`\"] is (?:not supported|unsupported)",
+    r"['`\"]?([\w.\[\]]+)",
     re.IGNORECASE,
 )
+# Roles, types and formats are said to be unsupported in the same words: only a known parameter is one.
+_NOT_SUPPORTED: Final = re.compile(r"['`\"]?\b([a-z_]+)\b['`\"]? is (?:not supported|unsupported)")
+_PARAMETERS: Final = frozenset(name.partition(".")[0] for name in PARAMETERS)
 _REFUSED: Final = frozenset({400, 413, 422, None})
 _ABOUT_THE_REQUEST: Final = _REFUSED | {403, 404, 500, 501, 502}
 _ABOUT_THE_MODEL: Final = _REFUSED | {404, 412, 424, 500, 501, 502, 503}
@@ -156,12 +160,14 @@ def kind_of(fields: ErrorFields, status: int | None) -> Kind | None:
             return Kind.NOT_LOADED
         if _LOADING.search(message):
             return Kind.OVERLOADED
-    if status in (400, 422) and _UNSUPPORTED.search(message):
+    if status in (400, 422) and (_UNSUPPORTED.search(message) or refused_parameter(message)):
         return Kind.UNSUPPORTED_PARAMETER
     return None
 
 
 def refused_parameter(message: str) -> str | None:
-    """The parameter that a wording names, without the place it stood at."""
+    """The parameter that a wording says is not taken, without the place it stood at."""
     found = _UNSUPPORTED.search(message)
-    return next((name for name in found.groups() if name), None) if found else None
+    if found is not None:
+        return next((name for name in found.groups() if name), None)
+    return next((name for name in _NOT_SUPPORTED.findall(message) if name in _PARAMETERS), None)

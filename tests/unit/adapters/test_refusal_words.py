@@ -121,6 +121,20 @@ def test_a_model_that_is_not_there_is_known_whatever_the_status(status: int, mes
     assert kind(status, message) is Kind.NOT_FOUND
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "the role 'developer' is not supported",
+        "'image_url' is not supported here",
+        "the option was flagged as deprecated",
+        "the model's tools are not ready",
+        "the model is loaded without a vision part",
+    ],
+)
+def test_other_things_that_are_wrong_stay_the_clients_own(message: str) -> None:
+    assert kind(400, message) is Kind.BAD_REQUEST
+
+
 def test_other_things_that_are_not_found_are_the_clients_own() -> None:
     assert kind(400, "tool_call_id 'model_1' not found in the model's earlier turn") is Kind.BAD_REQUEST
 
@@ -161,6 +175,8 @@ def test_codes_say_more_than_a_status(status: int, fields: dict[str, str], expec
         ("Unsupported parameter: 'max_tokens' is not supported with this model.", "max_tokens"),
         ("Unrecognized request argument supplied: top_k", "top_k"),
         ("Extra inputs are not permitted", None),
+        ("`logprobs` is not supported for this model", "logprobs"),
+        ("reasoning_effort is not supported with this model", "reasoning_effort"),
     ],
 )  # fmt: skip
 def test_a_parameter_that_is_not_known_there_is_named(message: str, param: str | None) -> None:

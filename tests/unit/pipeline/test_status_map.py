@@ -108,6 +108,8 @@ async def test_a_refusal_reaches_the_client_as_the_map_says(row: Row) -> None:
     assert error["message"]
     assert "html" not in error["message"]
     assert ("retry-after" in got.headers) == (row.client in (429, 503))
+    if row.client == 502:
+        assert got.headers["x-should-retry"] == "false", "it was tried again here, or it would be no use"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
