@@ -124,7 +124,7 @@ class Adapter:
         if self._model is not None:
             out["model"] = self._model
         patches = self._patches
-        for param in sorted([name for name in out if name in patches]):
+        for param in [name for name in patches if name in out]:
             if param in out:  # an earlier patch may have taken it out
                 patches[param](draft)
         if self._allow is not None:

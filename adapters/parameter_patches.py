@@ -317,14 +317,22 @@ class FoldIntoUser:
 
 @dataclass(frozen=True, slots=True)
 class AsTool:
-    """Ask for what the target has as a tool of its own: *tool* joins the client's tools."""
+    """Ask for what the target has as a tool of its own: *tool* joins the client's tools.
+
+    Where *alone*, tools do not go together with a form of the answer.
+    """
 
     param: str
+    provider: str
     tool: Mapping[str, Any]
+    alone: bool = False
 
     def __call__(self, draft: Draft) -> None:
-        value = draft.body.pop(self.param)
-        if is_neutral(self.param, value):
+        form = draft.body.get("response_format")
+        if self.alone and form is not None and not is_neutral("response_format", form):
+            leave_out(draft, self.param, self.provider, "It does not go together with 'response_format'.")
+            return
+        if is_neutral(self.param, draft.body.pop(self.param)):
             return
         given = _decode(draft.body["tools"]) if "tools" in draft.body else None
         draft.body["tools"] = raw([*(given or ()), dict(self.tool)])

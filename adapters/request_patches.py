@@ -58,6 +58,8 @@ _OWN: Final = frozenset((
     "reasoning_effort", "stream", "web_search_options",
 ))  # fmt: skip
 """Parameters that are compiled each in its own way."""
+_FIRST: Final = ("web_search_options",)
+"""Patched before others, because it brings tools that others have to see."""
 _MOST_CHOICES: Final = 128
 _MOST_ALTERNATIVES: Final = 20
 
@@ -67,6 +69,7 @@ class RequestPatches:
     """The patches of one target."""
 
     by_param: Mapping[str, Patch]
+    """In the order to apply them, so that of several refusals it is always the same one that is told."""
     special: frozenset[str]
     """Parameters for which the target may refuse a request, or give a client less than another one would."""
 
@@ -85,7 +88,7 @@ def compile_patches(
     return RequestPatches(
         {
             param: patches[0] if len(patches) == 1 else InTurn(param, tuple(patches))
-            for param, patches in compiled.items()
+            for param, patches in sorted(compiled.items(), key=lambda item: (item[0] not in _FIRST, item[0]))
         },
         frozenset(special),
     )
@@ -107,7 +110,16 @@ def _may_refuse(param: str, patch: Patch) -> bool:
             return patch.refuse or param in CONTRACT
         case Clamp():
             return patch.lossy
-        case AsCount() | AtMost() | NoTools() | ToolsIfOffered() | ToolChoice() | FewerTools() | ResponseFormat():
+        case (
+            AsCount()
+            | AsTool()
+            | AtMost()
+            | NoTools()
+            | ToolsIfOffered()
+            | ToolChoice()
+            | FewerTools()
+            | ResponseFormat()
+        ):
             return True
         case _:
             return False
@@ -279,7 +291,8 @@ class _Facts:
     def _web_search(self, facts: ParamSpec) -> Patch | None:
         held = not facts.models or is_one_of(self.canonical, facts.models)
         if facts.tool and held:
-            return AsTool("web_search_options", facts.tool)
+            alone = any(conflict.when[0] == "tools" for conflict in self.spec.conflicts)
+            return AsTool("web_search_options", self.provider, facts.tool, alone)
         if self._lacks(facts) or facts.support in (Support.IGNORED, Support.RENAMED):
             return self._without("web_search_options", facts)
         return None

@@ -275,6 +275,9 @@ def test_a_search_of_the_web_becomes_the_providers_own_tool() -> None:
     sent = sent_by(adapter_of("groq", "openai/gpt-oss-120b"), web_search_options={"search_context_size": "low"})
     assert sent.body["tools"] == [{"type": "browser_search"}]
     assert sent.told == ["web_search_options=mapped"]
+    form = {"type": "json_object"}
+    with pytest.raises(ProviderError, match="web_search_options"):
+        sent_by(adapter_of("groq", "openai/gpt-oss-120b"), web_search_options={}, response_format=form)
     with pytest.raises(ProviderError, match="web_search_options"):
         sent_by(adapter_of("groq", "qwen/qwen3.8-27b"), web_search_options={})
 
