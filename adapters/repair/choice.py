@@ -57,6 +57,10 @@ class ChoiceRepair:
         """What may go out now that *chunk* came. With *last* it is all there is, and ends with *chunk* itself."""
         if self._think is not None and (last or chunk.text):
             return self._past_tags(self._think, chunk, last)
+        if self._think is not None and self._held and chunk.says_something():
+            # Nothing can overtake the text: a tag that is still open when something else comes is none.
+            self._think, held, self._held = None, self._held, []
+            return self._past_written([*held, chunk], last)
         return self._past_written([chunk], last)
 
     def release(self, like: ChunkChoice) -> list[ChunkChoice]:

@@ -123,7 +123,7 @@ def test_a_call_written_as_text_becomes_one() -> None:
 
 def test_stops_cut_text_and_log_probabilities() -> None:
     answer = whole("length", content="a END b")
-    tokens = [{"token": token, "logprob": -1, "bytes": None, "top_logprobs": []} for token in ("a", " ", "END", " b")]
+    tokens = [token(text, -1.0) for text in ("a", " ", "END", " b")]
     answer["choices"][0]["logprobs"] = {"content": tokens, "refusal": None}
     choice = choice_of(answer, needs=AnswerNeeds(stops=("END",)))
     assert (choice["message"]["content"], choice["finish_reason"]) == ("a ", "stop")
