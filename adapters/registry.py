@@ -19,7 +19,7 @@ DIRECTORY = Path(__file__).parent / "providers"
 PRESETS = DIRECTORY / "presets"
 """Files of tools that are known by what they inherit and the little in which they differ."""
 
-_OWN_KEYS = ("schema", "id", "name", "kind", "as_of", "verified", "note", "telemetry_name", "models")
+_OWN_KEYS = ("schema", "id", "name", "kind", "as_of", "verified", "note", "telemetry_name", "models", "price_lists")
 """What a file never takes from the one it inherits from."""
 
 

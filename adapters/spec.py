@@ -50,6 +50,7 @@ from adapters.vocabulary import (
     ModelStatus,
     PartSupport,
     Patch,
+    PriceList,
     Support,
     Verified,
 )
@@ -123,6 +124,8 @@ class ProviderSpec(Fact):
     rate_limit_headers: RateLimitHeadersSpec = RateLimitHeadersSpec()
     model_ids: ModelIdsSpec = ModelIdsSpec()
     models: tuple[ModelSpec, ...] = ()
+    price_lists: Mapping[PriceList, str] = Field(default_factory=dict)
+    """What other people's price lists call the provider: see `catalogue/`."""
     sources: Mapping[str, str] = Field(default_factory=dict)
 
     def __repr__(self) -> str:

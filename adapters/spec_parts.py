@@ -185,4 +185,4 @@ class ModelSpec(Fact):
     @property
     def offered(self) -> bool:
         """Whether it may be offered to clients unasked: in production, and priced by the token."""
-        return self.status is ModelStatus.PRODUCTION and self.input is not None
+        return self.status is ModelStatus.PRODUCTION and self.input is not None and self.retired_on is None

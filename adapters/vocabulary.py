@@ -181,6 +181,13 @@ class Verified(StrEnum):
     ASSUMED = "assumed"  # from what it is built on
 
 
+class PriceList(StrEnum):
+    """Price lists of others that the snapshot of prices is made from and checked against."""
+
+    LITELLM = "litellm"
+    GENAI_PRICES = "genai_prices"
+
+
 class ModelStatus(StrEnum):
     PRODUCTION = "production"
     PREVIEW = "preview"

@@ -30,6 +30,7 @@ COMMANDS = {
     "keys": _Entry("gateway.cli.keys", "app", "Create, list, show and revoke API keys."),
     "simulate": _Entry("gateway.cli.simulate", "simulate", "Play a provider on this machine, to rehearse."),
     "providers": _Entry("gateway.cli.providers", "app", "List provider types, and what is known about each."),
+    "catalog": _Entry("gateway.cli.catalog", "app", "Make the snapshot of prices anew."),
     "local": _Entry("gateway.cli.local", "app", "Fetch and manage the bundled engine's models."),
     "db": _Entry("gateway.cli.db", "app", "Upgrade the database, or show its revision."),
 }
