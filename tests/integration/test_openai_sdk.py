@@ -241,11 +241,12 @@ async def test_a_model_that_is_not_there_is_a_not_found_error(client: openai.Asy
     assert refusal.value.code == "model_not_found"
 
 
-async def test_tools_are_a_bad_request_that_names_them(client: openai.AsyncOpenAI) -> None:
+async def test_tools_are_a_bad_request_for_who_wants_no_emulation(client: openai.AsyncOpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as refusal:
         await client.chat.completions.create(
             model=MODEL,
             messages=HELLO,
+            extra_headers={"x-gateway-unsupported": "reject"},
             tools=[{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}],
         )
 
