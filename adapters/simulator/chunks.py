@@ -100,7 +100,12 @@ class ChunkWriter:
         yield {"delta": {"tool_calls": [{"index": number, **begun}]}}
         arguments = function["arguments"]
         for at in range(0, len(arguments), _ARGUMENT_PIECE):
-            piece = {"index": number, "function": {"arguments": arguments[at : at + _ARGUMENT_PIECE]}}
+            # OpenAI tells the type once; some providers' own clients insist on it each time, and none minds.
+            piece = {
+                "index": number,
+                "type": "function",
+                "function": {"arguments": arguments[at : at + _ARGUMENT_PIECE]},
+            }
             yield {"delta": {"tool_calls": [piece]}}
 
     def _ends(

@@ -125,9 +125,8 @@ class Generator:
             "id": f"{'chatcmpl' if chat else 'cmpl'}-{number}",
             "created": (self._spec.as_of - _EPOCH).days * _DAY_SECONDS,
             "model": served.id,
+            "system_fingerprint": f"fp_{(asked.seed or 0) & 0xFFFFFFFF:08x}",
         }
-        if asked.seed is not None:
-            head["system_fingerprint"] = f"fp_{asked.seed & 0xFFFFFFFF:08x}"
         if asked.service_tier is not None:
             head["service_tier"] = asked.service_tier
         return head
