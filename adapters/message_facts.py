@@ -43,6 +43,8 @@ class MessageFacts:
     reasoning_fields: frozenset[str]
     reasoning_as_tags: bool
     nulls: bool
+    empty_calls: bool
+    """An empty list of calls is taken."""
     cache_control: bool
     nested: bool
     """Members it does not know are refused inside messages as well."""
@@ -68,6 +70,7 @@ class MessageFacts:
             or self.content_as_string
             or self.reasoning_known
             or not self.nulls
+            or not self.empty_calls
             or not self.cache_control
             or self.nested
             or self.ids
@@ -115,6 +118,7 @@ def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageF
         reasoning_fields=frozenset() if tags else kept,
         reasoning_as_tags=tags,
         nulls=said.null_fields is None or said.null_fields.support not in _LACKING,
+        empty_calls=said.empty_tool_calls is None or said.empty_tool_calls.support not in _LACKING,
         cache_control=not nested and (said.cache_control is None or said.cache_control.support not in _LACKING),
         nested=nested,
         fields=frozenset(fields.message) | kept,
