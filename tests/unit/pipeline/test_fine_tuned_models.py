@@ -101,6 +101,18 @@ async def test_a_name_that_could_be_none_is_a_404_that_says_so() -> None:
     assert not server.requests
 
 
+async def test_one_is_described_under_its_own_name_and_one_of_no_name_is_not() -> None:
+    described = {}
+    async with ScriptedServer([whole()]) as server, running_gateway(settings(server), models=[NAME]) as gateway:
+        for name in (NAME, "support-fine-tunes/zen", "support-fine-tunes/..", PATTERN):
+            client = await gateway.connect()
+            await client.send(f"GET /v1/models/{name} HTTP/1.1\r\nHost: g\r\nx-api-key: {KEY}\r\n\r\n".encode())
+            described[name] = await client.answer()
+
+    assert [answer.status for answer in described.values()] == [200, 404, 404, 404]
+    assert described[NAME].json["id"] == NAME
+
+
 async def test_the_list_shows_the_pattern_to_those_who_may_use_it_and_to_others_their_own() -> None:
     listed = {}
     async with ScriptedServer([whole()]) as server:
