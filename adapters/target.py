@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from adapters.catalogue.record import ModelRecord
 from adapters.fine_tunes import FineTunes
 from adapters.spec import ProviderSpec
 from adapters.types import Price
@@ -25,6 +26,10 @@ class Target:
     """The provider file's facts with the provider's and the target's ``overrides`` applied."""
     price: Price | None = None
     """None: unknown, which is not the same as free."""
+    price_from: str = ""
+    """Who says so."""
+    record: ModelRecord | None = None
+    """What the catalogue knows of the model: its state, what it reads, prices by other units."""
     context_window: int | None = None
     max_output_tokens: int | None = None
     weight: int = 1

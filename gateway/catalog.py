@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from adapters.catalogue.merged import find_record, own_record
+from adapters.catalogue.record import MILLION, ModelRecord, pico
 from adapters.draft import Unsupported
 from adapters.fine_tunes import PLACEHOLDER, FineTunes, adapter_of
 from adapters.registry import load_spec
-from adapters.spec import Kind, ModelSpec, ProviderSpec
+from adapters.spec import Kind, ProviderSpec
 from adapters.target import Target
 from adapters.types import Price
 from gateway.config.schema import (
@@ -165,13 +167,18 @@ def _target(target: TargetSettings, provider: ProviderSettings, spec: ProviderSp
     if listed is not None and listed.lacks:
         # What the operator says of the provider still comes after what its file says of a model.
         spec = spec.for_model(listed).with_overrides(provider.overrides)
+    # The snapshot is for targets without a price: nobody else waits for it to be read.
+    record = find_record(spec, model) if target.price is None else own_record(spec, model)
+    price, price_from = _price(target, record, spec)
     return Target(
         name=f"{target.provider}/{model}",
         provider=target.provider,
         model=model,
         spec=spec.with_overrides(target.overrides),
-        price=_price(target, listed, spec),
-        context_window=target.context_window or _context_window(provider, listed),
+        price=price,
+        price_from=price_from,
+        record=record,
+        context_window=target.context_window or _context_window(provider, record),
         max_output_tokens=target.max_output_tokens or (listed.max_output_tokens if listed else None),
         traits=dict(target.traits),
         fine_tunes=FineTunes(pattern, target.base, target.model or PLACEHOLDER, target.adapters)
@@ -185,28 +192,25 @@ def local_model_name(provider: ProviderSettings) -> str:
     return provider.model_path.stem if provider.model_path else provider.model or LOCAL_MODEL
 
 
-def _context_window(provider: ProviderSettings, listed: ModelSpec | None) -> int | None:
+def _context_window(provider: ProviderSettings, record: ModelRecord | None) -> int | None:
     if provider.local:
         return provider.context or LOCAL_CONTEXT
-    return listed.context_window if listed else None
+    return record.context_window if record else None
 
 
-def _price(target: TargetSettings, listed: ModelSpec | None, spec: ProviderSpec) -> Price | None:
-    if target.price is not None:
-        price = target.price
-        return _ptoken_price(price.input, price.output, price.cached_input)
-    if listed is not None and listed.input is not None and listed.output is not None:
-        return _ptoken_price(listed.input, listed.output, listed.cached_input)
-    return _FREE if spec.kind is Kind.IN_PROCESS else None
-
-
-def _ptoken_price(input_usd: Decimal, output_usd: Decimal, cached_usd: Decimal | None) -> Price:
-    return Price(ptoken(input_usd), ptoken(output_usd), ptoken(cached_usd) if cached_usd is not None else None)
+def _price(target: TargetSettings, record: ModelRecord | None, spec: ProviderSpec) -> tuple[Price | None, str]:
+    """The price by the configuration, else the provider's file, else the snapshot; and who says so."""
+    if (own := target.price) is not None:
+        cached = ptoken(own.cached_input) if own.cached_input is not None else None
+        return Price(ptoken(own.input), ptoken(own.output), cached), "configuration"
+    if record is not None and record.price is not None:
+        return record.price, ", ".join(record.sources)
+    return (_FREE, "runs here") if spec.kind is Kind.IN_PROCESS else (None, "")
 
 
 def ptoken(usd_per_million: Decimal) -> int:
     """USD per million tokens as pico-USD a token: 0.15 is 150,000."""
-    return int((usd_per_million * 1_000_000).to_integral_value())
+    return pico(usd_per_million, units=MILLION)
 
 
 def _exposed(settings: Settings, specs: Mapping[str, ProviderSpec], models: Mapping[str, Model]) -> dict[str, Model]:

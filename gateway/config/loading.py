@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,6 +15,7 @@ from gateway.config.disabled import Kept, take_out_disabled
 from gateway.config.environment import from_environment
 from gateway.config.problems import ConfigError
 from gateway.config.schema import NOT_IN_FILE, Settings
+from gateway.config.served import check_served
 from gateway.config.unbuilt import take_out_unbuilt
 
 NO_FILE = "environment"
@@ -58,6 +60,9 @@ class Loading:
         settings = self._validate()
         if settings is not None:
             self._add(check(settings, providers, models))
+            served = check_served(settings, date.today())
+            self._add(served.findings)
+            settings = settings.model_copy(update={"notes": (*settings.notes, *served.notes)})
         if self._problems or settings is None:
             raise ConfigError(self._problems)
         return settings
