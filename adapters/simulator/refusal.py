@@ -13,7 +13,7 @@ from adapters.types import FailureKind
 
 _QUOTED: Final = re.compile(r"'[^']*'")
 _SHOWN_VALUE: Final = re.compile(r"value: \S+$")
-_MOST: Final = re.compile(r"(?:(?:length|window|limit)\W+(?:is |of )?\(?|<= ?)([NM])\b")
+_MOST: Final = re.compile(r"(?:(?:length|window|limit)\W+(?:is |of )?(?:only )?\(?|<= ?)([NM])\b")
 _NUMBER: Final = re.compile(r"\b[NM]\b")
 _TOO_LONG: Final = "Please reduce the length of the messages or completion."
 _GENERAL_TYPE: Final = "invalid_request_error"
@@ -72,9 +72,11 @@ class Refusals:
 
     def too_long(self, count: int, most: int) -> RefusedError:
         """The refusal of a request of *count* tokens by a model whose context holds *most*."""
-        otherwise = RefusedError(_TOO_LONG, code="context_length_exceeded", param="messages")
         case = self.case("context_overflow") or self.of_kind(FailureKind.CONTEXT_LENGTH)
-        refusal = self.by_case(case, otherwise)
+        general = self.invalid(_TOO_LONG, "messages")
+        if case is None:
+            general.status, general.code = 400, "context_length_exceeded"
+        refusal = self.by_case(case, general)
         # The wordings have N and M where the numbers stand, and do not agree on which is which.
         found = _MOST.search(refusal.message)
         letter = found[1] if found is not None else "N"

@@ -106,7 +106,7 @@ def _text(asked: Asked) -> str:
     wish = Wish(calls, spoken or GREETING)
     if asked.schema is not None:
         return json.dumps(sample(asked.schema, wish))
-    in_prompt = None if asked.tools else _schema_in(asked.messages)
+    in_prompt = _schema_in(asked.messages)
     if asked.json_object:
         return json.dumps(sample(in_prompt or _JSON_OBJECT, wish))
     if in_prompt is not None and (not told.says or _UNIONS & in_prompt.keys()):

@@ -282,3 +282,21 @@ def test_a_changed_fact_changes_the_answer() -> None:
 
     assert ask(sim, logit_bias={"1": 1}).status == 200
     assert ask(sim, user="u").status == 422
+
+
+@pytest.mark.parametrize(
+    ("provider", "words"),
+    [
+        ("vllm", "maximum context length is 64 tokens. However, your prompt contains 105 input tokens"),
+        ("sglang", "The input (105 tokens) is longer than the model's context length (64 tokens)"),
+        (
+            "lm_studio",
+            "However, the model is loaded with context length of only 64 tokens",
+        ),
+        ("tgi", "`inputs` tokens + `max_new_tokens` must be <= 64"),
+    ],
+)
+def test_the_words_about_a_full_context_have_the_numbers_in_their_places(provider: str, words: str) -> None:
+    heard = ask(simulator(provider, context_window=64), messages=[user("word " * 100)])
+
+    assert words in heard.raw.decode()
