@@ -9,8 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from adapters.draft import Draft
+from adapters.effort_patches import switch_off
 from adapters.logprob_patches import SetLogprobs
-from adapters.parameter_patches import raw, switch_off
+from adapters.parameter_patches import raw
 from adapters.patches import Patch, leave_out, unsupported
 from adapters.shapes.conditions import Predicate, compile_conflict
 from adapters.spec import ConflictSpec, ProviderSpec

@@ -1,4 +1,4 @@
-"""Patches for values: limits, bounds, words of a closed list, stops, and what goes under another parameter."""
+"""Patches for values: bounds, words of a closed list, stops, and what goes under another parameter."""
 
 from __future__ import annotations
 
@@ -10,83 +10,15 @@ import msgspec
 
 from adapters.draft import Draft, Unsupported
 from adapters.patches import is_neutral, leave_out, unsupported
-from adapters.types import Action, Operation
+from adapters.types import Action
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
-
-OLD_LIMIT: Final = "max_tokens"
-NEW_LIMIT: Final = "max_completion_tokens"
-DEFAULT_LIMIT: Final = 4096
-"""For answers that need a limit and were given none."""
-
-_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-"""Reasoning efforts, rising."""
 
 
 def raw(value: Any) -> msgspec.Raw:
     """*value* as it stands in a body."""
     return msgspec.Raw(_encode(value))
-
-
-@dataclass(frozen=True, slots=True)
-class OutputLimit:
-    """Send one limit for the answer: the newer name's value where both came, under the name the target knows.
-
-    A limit above *most* is lowered to it. *name* is None where the target knows both names; text completions have
-    the old one alone.
-    """
-
-    provider: str
-    name: str | None
-    most: int | None
-
-    def __call__(self, draft: Draft) -> None:
-        body = draft.body
-        newer, older = _given(draft, NEW_LIMIT), _given(draft, OLD_LIMIT)
-        if newer is None and older is None:
-            return
-        given = NEW_LIMIT if newer is not None else OLD_LIMIT
-        value = newer if newer is not None else older
-        assert value is not None
-        if newer is not None and older is not None:
-            del body[OLD_LIMIT]
-            if bytes(newer) != bytes(older):
-                draft.adjusted(OLD_LIMIT, Action.DROPPED)
-        if self.most is not None and int(bytes(value)) > self.most:
-            if draft.unsupported is Unsupported.REJECT:
-                raise unsupported(given, self.provider, f"Its answers have at most {self.most} tokens.")
-            value = msgspec.Raw(b"%d" % self.most)
-            draft.adjusted(given, Action.CLAMPED)
-            draft.lossy = True
-        name = OLD_LIMIT if draft.operation is Operation.COMPLETIONS else self.name or given
-        if name != given:
-            del body[given]
-            draft.adjusted(given, Action.RENAMED)
-        body[name] = value
-
-
-@dataclass(frozen=True, slots=True)
-class SendLimit:
-    """Limit the answer of a client that does not: what the target does by itself is worse."""
-
-    name: str
-    tokens: int
-
-    def __call__(self, draft: Draft) -> None:
-        if OLD_LIMIT in draft.body or NEW_LIMIT in draft.body:
-            return
-        name = OLD_LIMIT if draft.operation is Operation.COMPLETIONS else self.name
-        draft.body[name] = msgspec.Raw(b"%d" % self.tokens)
-        draft.adjusted(name, Action.CLAMPED)
-
-
-def _given(draft: Draft, name: str) -> msgspec.Raw | None:
-    value = draft.body.get(name)
-    if value is not None and bytes(value) == b"null":
-        del draft.body[name]
-        return None
-    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,63 +137,6 @@ class Words:
         elif word != given:
             draft.body[self.param] = raw(word)
             draft.adjusted(self.param, Action.MAPPED)
-
-
-def switch_off(draft: Draft, off: Mapping[str, Any]) -> None:
-    """Add the members that stop a model from thinking; what else the client says in them stays."""
-    for name, value in off.items():
-        said = _decode(draft.body[name]) if name in draft.body else None
-        draft.body[name] = raw({**said, **value} if isinstance(said, dict) and isinstance(value, dict) else value)
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """Send the nearest reasoning effort the model knows: the file's own word first, then the nearest on the scale.
-
-    ``none`` becomes *off*, the members that switch thinking off, where the model does not know the word, else the
-    lowest effort. A model that knows no efforts can still be told not to think.
-    """
-
-    provider: str
-    allowed: tuple[str, ...]
-    words: Mapping[str, str]
-    off: Mapping[str, Any]
-
-    def __call__(self, draft: Draft) -> None:
-        param = "reasoning_effort"
-        given = _decode(draft.body[param])
-        if given is None:
-            del draft.body[param]
-            return
-        if not isinstance(given, str) or given in self.allowed:
-            return
-        if given == "none" and self.off:
-            del draft.body[param]
-            switch_off(draft, self.off)
-            draft.adjusted(param, Action.MAPPED)
-            return
-        word = self.words.get(given)
-        if word not in self.allowed:
-            word = self._nearest(given)
-        if word is None:
-            leave_out(draft, param, self.provider, f"It takes: {', '.join(self.allowed)}." if self.allowed else "")
-            return
-        if draft.unsupported is Unsupported.REJECT:
-            raise unsupported(param, self.provider, f"It takes: {', '.join(self.allowed)}.")
-        draft.body[param] = raw(word)
-        draft.adjusted(param, Action.MAPPED)
-
-    def _nearest(self, given: str) -> str | None:
-        if given not in _EFFORTS:
-            return None
-        wanted = _EFFORTS.index(given)
-        known = [word for word in self.allowed if word in _EFFORTS]
-        if given != "none":
-            # Who asks for little thinking does ask for some.
-            known = [word for word in known if word != "none"]
-        if known:
-            return min(known, key=lambda word: abs(_EFFORTS.index(word) - wanted))
-        return "default" if "default" in self.allowed and given != "none" else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from adapters.types import Action, FailureKind
 _decode = msgspec.json.Decoder().decode
 
 _ABOUT_TOOLS: Final = ("tools", "tool_choice", "parallel_tool_calls")
-_FORCED: Final = frozenset(("required", "named"))
 _SMALLEST_TOOL: Final = len(b'{"type":"function","function":{"name":"a"}}')
 
 

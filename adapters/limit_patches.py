@@ -1,0 +1,77 @@
+"""Patches for how long an answer may be, which has two names at OpenAI, and one or the other elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from adapters.draft import Draft, Unsupported
+from adapters.patches import unsupported
+from adapters.types import Action, Operation
+
+OLD_LIMIT: Final = "max_tokens"
+NEW_LIMIT: Final = "max_completion_tokens"
+DEFAULT_LIMIT: Final = 4096
+"""For answers that need a limit and were given none."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLimit:
+    """Send one limit for the answer: the newer name's value where both came, under the name the target knows.
+
+    A limit above *most* is lowered to it. *name* is None where the target knows both names; text completions have
+    the old one alone.
+    """
+
+    provider: str
+    name: str | None
+    most: int | None
+
+    def __call__(self, draft: Draft) -> None:
+        body = draft.body
+        newer, older = _given(draft, NEW_LIMIT), _given(draft, OLD_LIMIT)
+        if newer is None and older is None:
+            return
+        given = NEW_LIMIT if newer is not None else OLD_LIMIT
+        value = newer if newer is not None else older
+        assert value is not None
+        if newer is not None and older is not None:
+            del body[OLD_LIMIT]
+            if bytes(newer) != bytes(older):
+                draft.adjusted(OLD_LIMIT, Action.DROPPED)
+        if self.most is not None and int(bytes(value)) > self.most:
+            if draft.unsupported is Unsupported.REJECT:
+                raise unsupported(given, self.provider, f"Its answers have at most {self.most} tokens.")
+            value = msgspec.Raw(b"%d" % self.most)
+            draft.adjusted(given, Action.CLAMPED)
+            draft.lossy = True
+        name = OLD_LIMIT if draft.operation is Operation.COMPLETIONS else self.name or given
+        if name != given:
+            del body[given]
+            draft.adjusted(given, Action.RENAMED)
+        body[name] = value
+
+
+@dataclass(frozen=True, slots=True)
+class SendLimit:
+    """Limit the answer of a client that does not: what the target does by itself is worse."""
+
+    name: str
+    tokens: int
+
+    def __call__(self, draft: Draft) -> None:
+        if OLD_LIMIT in draft.body or NEW_LIMIT in draft.body:
+            return
+        name = OLD_LIMIT if draft.operation is Operation.COMPLETIONS else self.name
+        draft.body[name] = msgspec.Raw(b"%d" % self.tokens)
+        draft.adjusted(name, Action.CLAMPED)
+
+
+def _given(draft: Draft, name: str) -> msgspec.Raw | None:
+    value = draft.body.get(name)
+    if value is not None and bytes(value) == b"null":
+        del draft.body[name]
+        return None
+    return value
