@@ -23,7 +23,7 @@ from adapters.simulator.refusal import Refusals, RefusedError
 from adapters.simulator.served import ServedModels
 from adapters.simulator.tool_rules import ToolRules
 from adapters.simulator.trouble import refuse_by, trouble_stream, trouble_whole
-from adapters.simulator.wire import Answer, Request, Step, Wait, whole
+from adapters.simulator.wire import Answer, Request, Step, Wait, one_piece
 from adapters.spec import ProviderSpec
 from adapters.types import Operation
 
@@ -46,9 +46,9 @@ class Simulator:
         self.options = options or Options()
         self.base_path = base_path(spec)
         self.key = self.options.key_for(spec)
-        self.models = ServedModels(spec, self.options, Refusals(spec))
-        self._on_request, self._on_refusal = on_request, on_refusal
         self._refusals = Refusals(spec)
+        self.models = ServedModels(spec, self.options, self._refusals)
+        self._on_request, self._on_refusal = on_request, on_refusal
         self._params = ParamRules(spec, self._refusals)
         self._messages = MessageRules(spec, self._refusals)
         self._tools = ToolRules(spec, self._refusals)
@@ -60,9 +60,9 @@ class Simulator:
             if (endpoint := spec.endpoints.get(operation)) is not None and endpoint.available
         }
         models = spec.endpoints.get("models")
-        self._models_path = f"{self.base_path}{models.path}" if models is not None and models.path else None
+        self._models_path = f"{self.base_path}{models.path}" if models is not None and models.available else None
         self._health_path = spec.transport.health.path if spec.transport.health is not None else None
-        self._served = 0
+        self._served = self._faults = 0
 
     def handle(self, request: Request) -> Answer:
         """The answer to a request."""
@@ -71,12 +71,12 @@ class Simulator:
         headers = {**id_headers(self.spec, request_id), **limit_headers(self.spec)}
         try:
             if request.path == self._health_path:
-                return whole(200, b'{"status":"ok"}', {})
+                return one_piece(200, b'{"status":"ok"}', {})
             self._check_key(request.headers)
             if self._models_path is not None and request.method == "GET":
                 found = self._list_models(request.path, self._models_path)
                 if found is not None:
-                    return whole(200, _encode(found), headers)
+                    return one_piece(200, _encode(found), headers)
             operation = self._paths.get(request.path)
             if operation is None or request.method != "POST":
                 message = f"Unknown request URL: {request.method} {request.path}"
@@ -85,7 +85,7 @@ class Simulator:
         except RefusedError as refusal:
             self._on_refusal(refusal)
             body = _encode(error_body(self.spec.errors.envelope, refusal))
-            return whole(refusal.status, body, {**headers, **refusal.headers})
+            return one_piece(refusal.status, body, {**headers, **refusal.headers})
 
     def _check_key(self, headers: Mapping[str, str]) -> None:
         if self.key is None:
@@ -124,7 +124,7 @@ class Simulator:
         if operation is Operation.EMBEDDINGS:
             lacks = self.spec.endpoints[operation].lacks
             answer = _encode(embed(body, lacks, self._refusals))
-            return _in_trouble(fault, whole(200, answer, headers, pace.first_token()), answer)
+            return _in_trouble(fault, one_piece(200, answer, headers, pace.first_token()), answer)
         if operation is Operation.CHAT:
             self._messages.check(body.get("messages"), served)
             self._tools.check(body)
@@ -150,7 +150,10 @@ class Simulator:
         except FaultError as error:
             raise RefusedError(str(error), 400, param=HEADER) from None
         most = self.options.fault_first
-        return asked or (self.options.fault if most is None or self._served <= most else None)
+        if asked is None and self.options.fault is not None and (most is None or self._faults < most):
+            self._faults += 1
+            return self.options.fault
+        return asked
 
     def _write(self, made: Generation, headers: dict[str, str], pace: Pace, fault: Fault | None) -> Answer:
         empty = fault is not None and fault.kind is FaultKind.EMPTY
@@ -160,7 +163,7 @@ class Simulator:
                 answer["choices"] = []
             raw = _encode(answer)
             delay = pace.first_token() + pace.tokens(made.counted.completion)
-            return _in_trouble(fault, whole(200, raw, {**headers, **more}, delay), raw)
+            return _in_trouble(fault, one_piece(200, raw, {**headers, **more}, delay), raw)
         steps = iter((self._generator.chunk_writer.done,)) if empty else self._events(made, pace)
         if fault is not None:
             steps = trouble_stream(fault, steps, self._error_event())

@@ -51,6 +51,6 @@ class Answer:
     """The ``content-length``, where the body is whole."""
 
 
-def whole(status: int, body: bytes, headers: Mapping[str, str], delay: float = 0.0) -> Answer:
+def one_piece(status: int, body: bytes, headers: Mapping[str, str], delay: float = 0.0) -> Answer:
     """A body in one piece."""
     return Answer(status, iter((body,)), {"content-type": "application/json", **headers}, delay, len(body))
