@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from gateway.bridge import owned
 from gateway.catalog import Catalog
 from gateway.data_plane.plane import DataPlane
 from gateway.deadlines import Deadlines
@@ -96,11 +97,12 @@ async def _build(settings: Settings, environ: Mapping[str, str], migrate: bool, 
     fetcher = Fetcher(deadlines, private=settings.server.fetch_private_addresses)
     stack.push_async_callback(fetcher.aclose)
     engines = await _engines(settings, environ, stack)
+    bridges = await _bridges(settings, environ, stack)
     catalog = Catalog.build(settings)
     metrics = Metrics(catalog.models, snapshots=Snapshots.from_environment())
     stack.callback(metrics.publish, last=True)
     stack.push_async_callback(_cancel, asyncio.create_task(publish_regularly(metrics.publish), name="metrics"))
-    backends = Backends(settings, catalog, upstream, engines)
+    backends = Backends(owned.reached_by(settings, bridges), catalog, upstream, engines)
     watch_parts(metrics, catalog, backends)
     settlements = Settlements(metrics, requests)
     stack.callback(settlements.flush)
@@ -131,6 +133,18 @@ async def _engines(settings: Settings, environ: Mapping[str, str], stack: AsyncE
     return engines
 
 
+async def _bridges(settings: Settings, environ: Mapping[str, str], stack: AsyncExitStack) -> Mapping[str, str]:
+    """Where each bridge listens, by provider."""
+    shared = environ.get(owned.SHARED_VARIABLE)
+    if shared:
+        return owned.shared_sockets(shared)
+    bridges = owned.owned_bridges(settings)
+    for bridge in bridges.values():
+        await bridge.start()
+        stack.push_async_callback(bridge.stop)
+    return owned.sockets(bridges)
+
+
 def _client(settings: Settings, deadlines: Deadlines) -> Upstream:
     if settings.server.upstream_client == "httpx":
         from gateway.upstream.httpx_client import HttpxUpstream
@@ -145,6 +159,8 @@ def _secrets(settings: Settings) -> list[str]:
     found += [
         value.get_secret_value() for provider in settings.providers.values() for value in provider.headers.values()
     ]
+    for provider in settings.providers.values():
+        found += owned.secrets_of(provider)
     password = urlsplit(settings.storage.database_url.get_secret_value()).password
     if password:
         found.append(unquote(password))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from gateway.bridge.errors import BridgeError
 from gateway.listening import ListenError
 from gateway.storage.errors import StorageError, StorageUnavailableError
 from policies.base import PolicyError
 
-START_ERRORS = (ListenError, StorageError, PolicyError)
+START_ERRORS = (ListenError, StorageError, PolicyError, BridgeError)
 """Errors with a message for people; every other one is a bug and keeps its traceback."""
 
 FAILED = 1

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
+from gateway.bridge import owned
 from gateway.engines import SHARED_VARIABLE, owned_engines, share
 from gateway.server import FORCED_EXIT
 from gateway.settings import Settings
@@ -49,7 +50,15 @@ async def shared(settings: Settings) -> AsyncIterator[Mapping[str, str]]:
         for engine in engines.values():
             await engine.start()
             stack.push_async_callback(engine.stop)
-        yield {RUNTIME_DIR_VARIABLE: directory, SHARED_VARIABLE: share(engines)}
+        bridges = owned.owned_bridges(settings)
+        for bridge in bridges.values():
+            await bridge.start()
+            stack.push_async_callback(bridge.stop)
+        yield {
+            RUNTIME_DIR_VARIABLE: directory,
+            SHARED_VARIABLE: share(engines),
+            owned.SHARED_VARIABLE: owned.share(bridges),
+        }
 
 
 class _Workers:

@@ -48,6 +48,8 @@ async def ask_all(settings: Settings, catalog: Catalog) -> list[Probe]:
 async def _ask(target: Target, provider: ProviderSettings) -> Probe:
     if provider.local:
         return Probe(target.name, Outcome.SKIP, "starts with `gateway serve`; `gateway local doctor` checks it")
+    if provider.bridge:
+        return Probe(target.name, Outcome.SKIP, "is asked through the litellm library, which `gateway serve` starts")
     request = _request(target)
     if request is None:
         return Probe(target.name, Outcome.SKIP, "serves nothing that could be asked for a token")

@@ -15,7 +15,15 @@ from adapters.registry import UnknownProviderTypeError, load_spec
 from adapters.spec import ProviderSpec
 from adapters.validation import did_you_mean, one_of, problems_of
 from gateway.config import fine_tunes
-from gateway.config.schema import LOCAL_ONLY, PATTERN_END, REMOTE_ONLY, ProviderSettings, Settings
+from gateway.config.schema import (
+    BRIDGE_ONLY,
+    LOCAL_ONLY,
+    NOT_OF_BRIDGES,
+    PATTERN_END,
+    REMOTE_ONLY,
+    ProviderSettings,
+    Settings,
+)
 from local_engine.registry import find_known, known_models
 
 Finding = tuple[Path, bool, str]
@@ -73,6 +81,10 @@ def _provider(path: Path, provider: ProviderSettings) -> Iterator[Finding]:
         if key in given:
             meaning = "does not apply to the local engine" if provider.local else "applies to 'type: local' only"
             yield (*path, key), True, f"'{key}' {meaning}"
+    for key in NOT_OF_BRIDGES if provider.bridge else BRIDGE_ONLY:
+        if key in given:
+            meaning = "does not apply to a bridge" if provider.bridge else "applies to 'type: litellm_bridge' only"
+            yield (*path, key), True, f"'{key}' {meaning}"
     if provider.local:
         if provider.model and provider.model_path:
             yield (*path, "model_path"), True, "either 'model' or 'model_path', not both"
@@ -99,7 +111,7 @@ def _address(path: Path, provider: ProviderSettings, spec: ProviderSpec) -> Iter
             yield (*path, "unix_socket"), True, "either 'base_url' or 'unix_socket', not both"
         return
     if provider.base_url is None:
-        if spec.transport.base_url is None:
+        if spec.transport.base_url is None and not provider.bridge:
             message = f"'base_url' is missing; a provider of type {provider.type} has no address of its own"
             yield path, True, message
         return

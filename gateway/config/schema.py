@@ -24,6 +24,12 @@ from gateway.config.units import Bytes, Seconds
 LOCAL_TYPE = "local"
 """The provider type of the bundled engine."""
 
+BRIDGE_TYPE = "litellm_bridge"
+"""The provider type that is reached through the litellm library, in a process of its own."""
+
+BRIDGE_MEMORY_BYTES = 2 * 1024**3
+"""What that process may take when the file does not say."""
+
 PATTERN_END = "/*"
 """How the name of a model for many fine-tunes ends."""
 
@@ -99,7 +105,7 @@ class StorageSettings(_Section):
 
 
 class ProviderSettings(_Section):
-    """How to reach one provider; keys below `model` belong to `type: local` alone."""
+    """How to reach one provider; keys from `model` on belong to `type: local`, from `options` on to bridges alone."""
 
     type: str = Field(description="A provider type: local, openai_compatible, groq, ...")
     base_url: str | None = Field(default=None, description="Where the API is; the type's own address when left out.")
@@ -126,13 +132,23 @@ class ProviderSettings(_Section):
     embeddings: bool | None = Field(default=None, description="Serve embeddings too.")
     queue: int | None = Field(default=None, ge=0, description="Most requests waiting for a slot; more get 503.")
 
+    options: dict[str, bool | int | float | SecretStr] = Field(
+        default={}, description="Arguments of each call of the library: api_version, aws_region_name, ..."
+    )
+    env: dict[str, SecretStr] = Field(default={}, description="Variables the library reads; its process has no others.")
+    memory: Bytes | None = Field(default=None, description="Address space the library's process may take; 2GiB.")
+
     @property
     def local(self) -> bool:
         return self.type == LOCAL_TYPE
 
+    @property
+    def bridge(self) -> bool:
+        return self.type == BRIDGE_TYPE
+
     def address(self, spec: ProviderSpec) -> str:
         """The base URL of the API, without a slash at its end; behind a socket the host is only a name."""
-        if self.unix_socket is not None or self.local:
+        if self.unix_socket is not None or self.local or self.bridge:
             return "http://localhost" + urlsplit(spec.transport.base_url or "http://localhost/v1").path.rstrip("/")
         return (self.base_url or spec.transport.base_url or "").rstrip("/")
 
@@ -145,6 +161,12 @@ class ProviderSettings(_Section):
 
 LOCAL_ONLY = ("model", "model_path", "context", "slots", "threads", "embeddings", "queue")
 """Provider keys that mean something to the bundled engine alone."""
+
+BRIDGE_ONLY = ("options", "env", "memory")
+"""Provider keys that mean something to bridges alone."""
+
+NOT_OF_BRIDGES = ("unix_socket", "ca_file", "client_cert", "client_key")
+"""Provider keys about connections of our own, of which a bridge makes none."""
 
 REMOTE_ONLY = ("base_url", "api_key", "api_keys", "unix_socket", "ca_file", "client_cert", "client_key", "headers")
 """Provider keys that mean nothing to the bundled engine."""

@@ -31,8 +31,8 @@ CHATTING = [name for name in provider_types() if name not in SPEECH_ONLY]
 def test_the_types_of_this_version_are_all_there() -> None:
     hosted = ["cerebras", "fireworks", "groq", "openai", "together"]
     engines = [
-        "audio_cpp", "gpustack", "kserve", "llama_cpp_python", "llama_cpp_server", "lm_studio", "local", "localai",
-        "mlx_lm", "ollama", "openai_compatible", "sglang", "tgi", "triton", "trtllm", "vllm",
+        "audio_cpp", "gpustack", "kserve", "litellm_bridge", "llama_cpp_python", "llama_cpp_server", "lm_studio",
+        "local", "localai", "mlx_lm", "ollama", "openai_compatible", "sglang", "tgi", "triton", "trtllm", "vllm",
     ]  # fmt: skip
 
     assert provider_types() == sorted(hosted + engines)
@@ -171,8 +171,8 @@ def test_every_patch_word_is_needed_by_a_file() -> None:
 def test_no_provider_is_named_in_code_but_in_quirks_and_where_keys_are_looked_for() -> None:
     root = DIRECTORY.parent.parent
     allowed = {root / "gateway" / "config" / "zero.py"}
-    # The protocol, the bundled engine and the generic type are no provider's names.
-    names = set(ALL) - {"openai", "openai_compatible", "local"}
+    # The protocol, the bundled engine, the bridge and the generic type are no provider's names.
+    names = set(ALL) - {"openai", "openai_compatible", "local", "litellm_bridge"}
     quoted = re.compile(rf"""["'](?:{"|".join(map(re.escape, sorted(names)))})["']""")
     files = [*(root / "adapters").rglob("*.py"), *(root / "gateway").rglob("*.py"), *(root / "policies").rglob("*.py")]
 

@@ -9,9 +9,11 @@ import pytest
 from adapters.registry import load_spec, provider_types
 from adapters.vocabulary import PartSupport
 from gateway.catalog import Catalog
+from gateway.config.schema import BRIDGE_TYPE
 from gateway.settings import ConfigError, Settings, load_settings
 
 REMOTE = [name for name in provider_types() if name != "local"]
+WITHOUT_ADDRESS = [name for name in REMOTE if load_spec(name).transport.base_url is None and name != BRIDGE_TYPE]
 FILE = """\
 version: 1
 auth: {{mode: open}}
@@ -40,7 +42,7 @@ def test_every_type_serves_a_model(tmp_path: Path, kind: str) -> None:
     assert model.targets[0].spec is spec
 
 
-@pytest.mark.parametrize("kind", [name for name in REMOTE if load_spec(name).transport.base_url is None])
+@pytest.mark.parametrize("kind", WITHOUT_ADDRESS)
 def test_a_type_without_an_address_of_its_own_asks_for_one(tmp_path: Path, kind: str) -> None:
     with pytest.raises(ConfigError, match=f"a provider of type {kind} has no address of its own"):
         _settings(tmp_path, kind)
