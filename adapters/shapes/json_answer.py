@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
 from adapters.errors import ProviderError
+from adapters.messages import read_unique
 from adapters.patches import invalid
 from adapters.shapes.base import Answer, Caller
 from adapters.shapes.bodies import Message, changed, value_of
@@ -19,6 +21,9 @@ _NOT_JSON: Final = "it is not JSON"
 # Ends that say by themselves that the answer is not whole.
 _CUT: Final = frozenset(("length", "content_filter"))
 _FENCE: Final = "```"
+# The same schema comes with request after request, and each is read several times.
+_REMEMBERED: Final = 64
+_MOST_BYTES: Final = 65_536
 
 
 class JsonFormat:
@@ -46,7 +51,13 @@ class JsonFormat:
 
 def read_format(body: Body) -> JsonFormat | None:
     """What the body's ``response_format`` asks for; None where it is nothing that could be checked."""
-    wanted = value_of(body, "response_format")
+    raw = bytes(body.get("response_format", b"null"))
+    return _read(raw) if len(raw) <= _MOST_BYTES else _read.__wrapped__(raw)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _read(raw: bytes) -> JsonFormat | None:
+    wanted = read_unique(msgspec.Raw(raw), "response_format")
     if not isinstance(wanted, dict):
         return None
     if wanted.get("type") == "json_object":

@@ -118,6 +118,11 @@ class CallFormat:
         if definitions:
             self.schema = {**self.schema, "$defs": definitions}
 
+    @property
+    def sole(self) -> bool:
+        """Whether the answer is the arguments of the one call there can be."""
+        return self._sole is not None
+
     def read(self, text: str) -> tuple[str | None, list[Json]]:
         """Text and calls of an answer that conforms."""
         if self._sole is not None:

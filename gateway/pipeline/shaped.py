@@ -22,8 +22,9 @@ from adapters.stream import read_usage
 from adapters.types import Adjustment, Body
 from gateway.pipeline.backend import Backend
 from gateway.pipeline.call import Attempt, Call
+from gateway.pipeline.child_stream import Opened
 from gateway.pipeline.clock import AttemptClock
-from gateway.pipeline.fan_out import MergedStream, Opened
+from gateway.pipeline.fan_out import MergedStream
 from gateway.pipeline.places import Places
 from gateway.pipeline.tally import SentCall, Tally
 from gateway.pipeline.told import Told

@@ -1,0 +1,205 @@
+"""One of several streams that are told as one: what it says goes on, repaired, under a number of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
+
+import msgspec
+
+from adapters.adapter import Adapter
+from adapters.answers import SHAPE_ERRORS
+from adapters.errors import ProviderError
+from adapters.failures import ErrorFields, read_error
+from adapters.repair.stream import AnswerFailedError, StreamRepair
+from adapters.shapes.usage import UsageFields
+from adapters.stream import StreamEvent, add_usage, is_progress, read_event, without_usage
+from adapters.types import EventKind, FailureKind
+from gateway.pipeline.tally import SentCall
+from gateway.upstream.base import UpstreamResponse
+from gateway.upstream.sse import SseSplitter
+
+
+class Opened(Protocol):
+    """One of the streams, from its head to its end."""
+
+    response: UpstreamResponse
+
+    @property
+    def sent(self) -> SentCall | None:
+        """Where to note what it used; None where that is done elsewhere."""
+
+    @property
+    def repair(self) -> StreamRepair | None:
+        """What makes its events read like OpenAI's; None where they do."""
+
+    def close(self) -> None:
+        """Drop it, or give back what it held; may be called again."""
+
+
+class Whole(Protocol):
+    """What the streams are told as."""
+
+    paused: bool
+
+    @property
+    def adapter(self) -> Adapter:
+        """Reads what the provider says of failures."""
+
+    def pass_on(self, data: bytes) -> None:
+        """Take events that are ready for the client."""
+
+    def renumbered(self, event: StreamEvent, number: int) -> bytes:
+        """An event of the child *number* as one of the whole."""
+
+    def identify(self, fields: Mapping[str, msgspec.Raw]) -> Mapping[str, msgspec.Raw]:
+        """What says which answer all chunks are of; the first of them, *fields*, decides."""
+
+    def child_ended(self) -> None:
+        """A child is whole."""
+
+    def fail(self, error: ProviderError) -> None:
+        """A child has failed, and so has the whole."""
+
+
+class ChildStream:
+    """One of the streams, and the sink of its bytes."""
+
+    def __init__(self, whole: Whole, number: int) -> None:
+        self.usage: UsageFields | None = None
+        self._whole = whole
+        self._number = number
+        self._opened: Opened | None = None
+        self._splitter = SseSplitter()
+        self._usage_event: StreamEvent | None = None
+        self._finished = False
+        """A choice has ended in good order."""
+        self._done = False
+        """The upstream said that this was all."""
+        self._ended = False
+
+    async def run(self, opener: Callable[[], Awaitable[Opened]]) -> None:
+        """Open the stream and let it flow."""
+        try:
+            opened = await opener()
+        except ProviderError as error:
+            self._whole.fail(error)
+            return
+        self._opened = opened
+        if self._whole.paused:
+            opened.response.pause()
+        opened.response.stream(self)
+
+    def pause(self) -> None:
+        if self._opened is not None:
+            self._opened.response.pause()
+
+    def resume(self) -> None:
+        if self._opened is not None:
+            self._opened.response.resume()
+
+    def close(self) -> None:
+        self._ended = True
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+
+    # As a sink
+
+    def feed(self, data: bytes) -> None:
+        try:
+            for event in self._splitter.feed(data):
+                if event.data == b"[DONE]":
+                    self._done = True
+                elif event.data and not self._ended:
+                    self._take(event.raw, event.data)
+        except ProviderError as error:
+            self._fail(error)
+
+    def finish(self, error: ProviderError | None) -> None:
+        if self._ended:
+            return
+        try:
+            last = self._splitter.close()
+        except ProviderError as too_large:
+            last, error = None, error or too_large
+        if error is None and last is not None and last.data and last.data != b"[DONE]":
+            self._take(b"data: %b\n\n" % last.data, last.data)
+        if not self._ended:
+            self._end(error)
+
+    def _end(self, error: ProviderError | None) -> None:
+        """The stream is over; it is whole if a choice has ended in it."""
+        repair = self._opened.repair if self._opened is not None else None
+        if repair is not None:
+            self._pass_all(repair.end(done=self._done))
+        if not self._finished:
+            message = f"{self._whole.adapter.target.provider} ended the answer before it was complete."
+            self._fail(error or ProviderError(FailureKind.INTERRUPTED, message))
+            return
+        self.close()
+        self._whole.child_ended()
+
+    def _take(self, raw: bytes, payload: bytes) -> None:
+        adapter, opened = self._whole.adapter, self._opened
+        if adapter.progress is not None and is_progress(payload, adapter.progress):
+            return
+        try:
+            event = read_event(raw, payload)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self._whole.pass_on(raw)  # for the relay to count
+            return
+        if event.kind is EventKind.ERROR:
+            self._fail(adapter.error(read_error(payload) or ErrorFields()))
+            return
+        if event.has_usage:
+            self._note_usage(event)
+            if not event.has_choices:
+                return
+            event = without_usage(event)
+        if opened is not None and opened.sent is not None:
+            opened.sent.text_bytes += event.text_bytes
+        if opened is None or opened.repair is None:
+            self._pass_all([event])
+            return
+        repair = opened.repair
+        try:
+            events = repair.take(event)
+        except AnswerFailedError as failed:
+            self._fail(adapter.error(failed.fields))
+            return
+        except SHAPE_ERRORS:
+            self._whole.pass_on(raw)
+            return
+        if repair.usage is not None:
+            told, repair.usage = repair.usage, None
+            self._note_usage(told)
+        self._pass_all(events)
+        if repair.over and not self._ended:
+            self._end(None)  # what else the upstream has to say is for nobody
+
+    def _pass_all(self, events: list[StreamEvent]) -> None:
+        for event in events:
+            if self._ended:
+                return
+            if event.finish_reasons:
+                self._finished = True
+            if event.has_choices:
+                self._whole.pass_on(self._whole.renumbered(event, self._number))
+
+    def _note_usage(self, event: StreamEvent) -> None:
+        if event.usage is None:
+            return
+        if self._whole.adapter.usage_per_choice and self._usage_event is not None:
+            event = add_usage(self._usage_event, event)
+        self._usage_event = event
+        fields = msgspec.json.decode(event.data, type=dict[str, msgspec.Raw])
+        self._whole.identify(fields)
+        self.usage = msgspec.json.decode(fields["usage"])
+        if self._opened is not None and self._opened.sent is not None:
+            self._opened.sent.usage = event.usage
+
+    def _fail(self, error: ProviderError) -> None:
+        if self._opened is not None and self._opened.sent is not None:
+            self._opened.sent.failure = error
+        self._whole.fail(error)
