@@ -141,12 +141,11 @@ def _attempt_row(call: Call, attempt: Attempt) -> AttemptRow:
     usage, failure = attempt.hold.usage, attempt.failure
     row = AttemptRow(
         attempt.target.name,
+        failure.kind.value if failure is not None else None,
+        attempt.status,
         (attempt.started - call.started) * 1000,
         (attempt.ended - attempt.started) * 1000,
-        attempt.status,
     )
-    if failure is not None:
-        row.failure = failure.kind.value
     if attempt.adjustments:
         row.adjusted = ", ".join(map(str, attempt.adjustments))
     if usage is not None:

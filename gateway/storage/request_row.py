@@ -11,15 +11,15 @@ import msgspec
 
 
 class AttemptRow(msgspec.Struct, gc=False, omit_defaults=True):
-    """One attempt of a request, as it stands in the column ``attempts``; what does not apply is left out there."""
+    """One attempt of a request, as it stands in the column ``attempts``; figures that are missing are left out there."""
 
     target: str
+    failure: str | None
+    """The value of a `FailureKind`, or None for the attempt that answered."""
+    status: int | None
     started_ms: float
     """Since the request's start."""
     duration_ms: float
-    status: int | None = None
-    failure: str | None = None
-    """The value of a `FailureKind`, or None for the attempt that answered."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None

@@ -47,8 +47,8 @@ FULL = RequestRow(
     adjusted="logit_bias=dropped",
     client_ip="127.0.0.1",
     attempts=(
-        AttemptRow("groq/a", 0.5, 20.0, 429, "rate_limited"),
-        AttemptRow("groq/b", 21.0, 400.0, 200, None, 10, 5, 3, 2, True, 42, "n=split"),
+        AttemptRow("groq/a", "rate_limited", 429, 0.5, 20.0),
+        AttemptRow("groq/b", None, 200, 21.0, 400.0, 10, 5, 3, 2, True, 42, "n=split"),
     ),
     tags=("blue", "zwölf"),
 )
@@ -214,7 +214,7 @@ async def test_a_batch_whose_commit_was_not_answered_is_not_written_twice(
         {"total_ms": object()},
         {"error_code": "\ud800"},
         {"tags": [object()]},
-        {"attempts": [AttemptRow("t", 0.0, 0.0, object())]},  # type: ignore[arg-type]
+        {"attempts": [AttemptRow("t", None, object(), 0.0, 0.0)]},  # type: ignore[arg-type]
     ],
 )
 async def test_a_row_that_cannot_be_stored_is_dropped_alone(

@@ -42,7 +42,7 @@ ROW = RequestRow(
     total_ms=40.0,
     overhead_ms=0.4,
     adjusted="n=split",
-    attempts=(AttemptRow("groq/llama", 0.1, 39.0, 200),),
+    attempts=(AttemptRow("groq/llama", None, 200, 0.1, 39.0),),
 )
 
 CANARIES = (
