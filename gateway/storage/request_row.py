@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 
 
-class AttemptRow(msgspec.Struct, gc=False, omit_defaults=True):
-    """One attempt of a request, as it stands in the column ``attempts``; figures that are missing are left out there."""
+class AttemptRow(msgspec.Struct, gc=False):
+    """One attempt of a request, as it stands in the column ``attempts``."""
 
     target: str
     failure: str | None
