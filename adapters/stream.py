@@ -112,6 +112,8 @@ class StreamEvent(msgspec.Struct, gc=False):
     has_choices: bool = False
     has_usage: bool = False
     plain: bool = False
+    id: str = ""
+    """The answer's id, of plain events alone."""
 
 
 _decode = msgspec.json.Decoder(Chunk).decode
@@ -137,8 +139,9 @@ def read_event(raw: bytes, data: bytes) -> StreamEvent:
     if choices and len(choices) == 1 and not has_usage and choices[0].finish_reason is None:
         choice = choices[0]
         kind, text_bytes = _read_choice(choice)  # nearly all events are one more word
-        plain = kind is _CONTENT and _is_plain(chunk, choice)
-        return StreamEvent(kind, raw, data, None, (), text_bytes, True, False, plain)
+        if kind is _CONTENT and _is_plain(chunk, choice):
+            return StreamEvent(kind, raw, data, None, (), text_bytes, True, False, True, chunk.id)
+        return StreamEvent(kind, raw, data, None, (), text_bytes, True)
     if not choices:
         if choices is None and not has_usage and says_error(data):
             return StreamEvent(_ERROR, raw, data)

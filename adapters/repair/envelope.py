@@ -42,11 +42,11 @@ class Envelope:
         for name in self._rules.private:
             changed |= top.pop(name, None) is not None
         found = value_of(top.get("id"))
-        if not isinstance(found, str) or not found:
-            found = top["id"] = self.id or self._prefix + uuid.uuid4().hex
-            changed = True
         if not self.id:
-            self.id = found
+            self.id = found if isinstance(found, str) and found else self._prefix + uuid.uuid4().hex
+        if found != self.id:
+            top["id"] = self.id
+            changed = True
         if top.get("object") != self._quoted:
             top["object"] = self._object
             changed = True

@@ -30,7 +30,9 @@ def _tokens(logprobs: Any, text: str) -> list[dict[str, Any]] | None:
         case int() | float():
             return [{"token": text, "logprob": logprobs}]
         case {"content": [*tokens]} | [*tokens]:
-            return [token for token in tokens if isinstance(token, dict)]
+            found = [token for token in tokens if isinstance(token, dict)]
+            # MLX names tokens by number alone; the text of a single one is that of its chunk.
+            return [{"token": text, **found[0]}] if len(found) == 1 else found
         case {"token_logprobs": values}:
             return _from_arrays(logprobs, values, text)
     return None

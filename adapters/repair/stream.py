@@ -39,8 +39,8 @@ class AnswerFailedError(Exception):
 class StreamRepair:
     """Repairs one stream of a chat or completion.
 
-    An event that is `plain` and has none of the `markers` may pass without `take` while `idle` is true; all others go
-    through it, in their order. What needs nothing comes out as it went in, byte for byte.
+    An event that `may_pass` needs no `take`; all others go through it, in their order. What needs nothing comes out as
+    it went in, byte for byte.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class StreamRepair:
         """*request* is what was asked in OpenAI's words; without *stream* the pieces are whole choices, for `mend_top`
         and `whole_choice`."""
         self.idle = False
+        """Plain text needs no look at what came before it."""
         self.markers = rules.markers
         self.over = False
         """A stop was found in every choice: nothing more that comes is for the client."""
@@ -74,7 +75,7 @@ class StreamRepair:
         """What the client gets for *event*. Raises `AnswerFailedError` where it tells of a failure."""
         if self.idle and event.kind is EventKind.CONTENT:
             event = _without_role(event)
-            if event.plain and not any(marker in event.data for marker in self.markers):
+            if self.may_pass(event):
                 return [event]
         top: dict[str, Any] = dict(_decode_top(event.data))
         self._raise_hidden_error(top)
@@ -107,6 +108,14 @@ class StreamRepair:
         if out == chunks and not any(chunk.changed for chunk in out):
             return [event]
         return [chunk.event() for chunk in out]
+
+    def may_pass(self, event: StreamEvent) -> bool:
+        """Whether *event* is plain text of this very answer, at a place where nothing has to be done about it."""
+        if not (event.plain and self.idle and event.id == self._envelope.id):
+            return False
+        if self.markers:
+            return not any(marker in event.data for marker in self.markers)
+        return True
 
     def end(self, *, done: bool) -> list[StreamEvent]:
         """What is still due when the upstream has said all it had to say; *done*: it said so by itself."""

@@ -163,13 +163,13 @@ class StreamRelay:
             if not event.has_choices:
                 return  # sent at the end, and only to those who asked
             event = without_usage(event)
-        if not event.has_choices and kind is _OTHER and self._malformed == 0 and not self.committed:
-            return  # a first chunk without choices says nothing, and some clients index choices[0]
+        if not event.has_choices and kind is _OTHER:
+            return  # it says nothing, and some clients index choices[0]
         if kind is not _OTHER and kind is not _USAGE:
             self._attempt.text_bytes += event.text_bytes
             self._content_events += 1
             self._clock.content_came(self._now(), self._stall_seconds)
-        if event.plain and self._is_unmarked(payload):
+        if self._repair.may_pass(event):
             self._pass(event)
         else:
             self._repaired(event)
@@ -180,15 +180,6 @@ class StreamRelay:
         self._malformed += 1
         if self._malformed > _MAX_MALFORMED:
             self._fail(ProviderError(FailureKind.MALFORMED, self._says("sent events that are not JSON")))
-
-    def _is_unmarked(self, payload: bytes) -> bool:
-        """Whether plain text may pass as it is."""
-        repair = self._repair
-        if not repair.idle:
-            return False
-        if repair.markers:
-            return not any(marker in payload for marker in repair.markers)
-        return True
 
     def _repaired(self, event: StreamEvent) -> None:
         repair = self._repair

@@ -136,8 +136,7 @@ def repaired_events(
     for event in events:
         if machine.over:
             break
-        marked = any(marker in event.data for marker in machine.markers)
-        out += [event] if machine.idle and event.plain and not marked else machine.take(event)
+        out += [event] if machine.may_pass(event) else machine.take(event)
     return out + machine.end(done=done)
 
 

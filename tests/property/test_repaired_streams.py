@@ -67,7 +67,7 @@ def told(
     text: str, reasoning: str, calls: Sequence[tuple[str, Any]], ending: str, habits: dict[str, bool], places: list[int]
 ) -> list[dict[str, Any]]:
     """A stream that says all this in the way of some provider, its pieces cut at *places*."""
-    role = {"role": "assistant"} if habits["role"] else {}
+    role: dict[str, Any] = {"role": "assistant"} if habits["role"] else {}
     pieces = [chunk(reasoning=piece, **role) for piece in cut(reasoning, places)]
     pieces += [chunk(content=piece, **role) for piece in cut(text, places)]
     for number, (name, arguments) in enumerate(calls):

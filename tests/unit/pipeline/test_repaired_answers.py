@@ -50,8 +50,8 @@ FIVE = ["one", "two", "three", "four", "END"]
 
 @pytest.mark.parametrize("server", SERVERS)
 async def test_at_a_stop_the_client_has_its_answer_and_the_upstream_is_left(server: str) -> None:
-    endless: Script = [chunked_head(), *(chunk(one) for one in (ROLE, *words("Hi", " E", "ND", " more")))]
-    endless.append(Flood(chunk(delta(content="la ")), 64 * 2**20))
+    begun = [chunk(one) for one in (ROLE, *words("Hi", " E", "ND", " more"))]
+    endless: Script = [chunked_head(), *begun, Flood(chunk(delta(content="la ")), 64 * 2**20)]
     async with (
         ScriptedServer(endless) as upstream,
         running_gateway(config_of(upstream, "groq"), server=server) as gateway,

@@ -161,6 +161,14 @@ def test_odd_members_of_the_envelope_are_mended(member: str, odd: Any, mended: A
     assert {one[member] for one in out.events} == {mended}
 
 
+def test_all_events_of_an_answer_have_one_id() -> None:
+    """OpenAI API reference, page The chat completion chunk object: "Each chunk has the same ID"."""
+    stream = [{**one, "id": f"gen-{number}"} for number, one in enumerate((ROLE, HI, HI, STOP))]
+    out = repaired(stream)
+    assert {one["id"] for one in out.events} == {"gen-0"}
+    assert out.said == ("HiHi", "", [], ["stop"])
+
+
 def test_a_null_or_missing_delta_is_an_empty_one() -> None:
     last = {**MEMBERS, "choices": [{"index": 0, "delta": None, "finish_reason": "stop"}]}
     bare = {**MEMBERS, "choices": [{"finish_reason": "stop"}]}

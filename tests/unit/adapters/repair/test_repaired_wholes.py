@@ -196,6 +196,7 @@ SHAPES: list[Any] = [
                                "top_logprobs": [{"id": 8, "token": "x", "logprob": -2.0}]}]},
                  [token("ab", -1.0, ("x", -2.0))], id="without-bytes"),
     pytest.param([{"token": "ab", "logprob": -1.0}], [token("ab", -1.0)], id="a-list"),
+    pytest.param({"content": [{"id": 7, "logprob": -1.0}]}, [token("ab", -1.0)], id="numbers-of-tokens"),
     pytest.param(-0.25, [token("ab", -0.25)], id="a-number"),
     pytest.param({"tokens": [99], "token_logprobs": [-1.0]}, [token("ab", -1.0)], id="a-token-number"),
 ]  # fmt: skip
