@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from adapters.completion_patches import CHAT_ONLY
 from adapters.draft import Draft
 from adapters.patches import leave_out
 from adapters.spec import ProviderSpec, Support
@@ -22,9 +23,19 @@ FOREIGN: Final = frozenset((
 """Parameters of single providers. A server that ignores what it does not know would lose them without a word."""
 _OF_OPERATION: Final = {
     Operation.CHAT: frozenset(("messages",)),
-    Operation.COMPLETIONS: frozenset(("prompt", "suffix", "echo", "best_of")),
+    Operation.COMPLETIONS: frozenset(("prompt", "suffix", "echo", "best_of", "max_tokens")),
     Operation.EMBEDDINGS: frozenset(("input", "encoding_format", "dimensions", "user", "model")),
 }
+
+
+def _of(operation: Operation, known: AbstractSet[str], own: AbstractSet[str]) -> AbstractSet[str]:
+    match operation:
+        case Operation.EMBEDDINGS:
+            return own
+        case Operation.COMPLETIONS:
+            return (known - CHAT_ONLY) | own
+        case _:
+            return known | own
 
 
 class AllowList:
@@ -38,10 +49,7 @@ class AllowList:
         # Openers of a remark, as in "top_k(default 40)", are not part of a name.
         known |= {name.partition("(")[0].partition(".")[0] for name in spec.extra_params}
         known |= {"model", "stream", "stream_options", *spec.defaults, *added}
-        self._allowed = {
-            operation: frozenset(own if operation is Operation.EMBEDDINGS else known | own)
-            for operation, own in _OF_OPERATION.items()
-        }
+        self._allowed = {operation: frozenset(_of(operation, known, own)) for operation, own in _OF_OPERATION.items()}
 
     def __call__(self, draft: Draft) -> None:
         """Make *draft* hold only what the provider knows, each with a value."""

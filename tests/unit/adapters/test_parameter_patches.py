@@ -317,6 +317,23 @@ def test_a_provider_that_cuts_silently_is_asked_to_refuse_instead() -> None:
     assert own.body["context_length_exceeded_behavior"] == "truncate"
 
 
+def test_a_text_completion_goes_without_what_chat_alone_has() -> None:
+    sent = sent_by(adapter_of("fireworks"), Operation.COMPLETIONS, metadata={"a": "b"}, best_of=2, top_k=3, echo=True)
+    assert sorted(sent.body) == ["best_of", "context_length_exceeded_behavior", "echo", "model", "prompt", "top_k"]
+    assert sent.told == ["metadata=dropped"]
+    assert "reasoning_effort" not in sent_by(adapter_of("trtllm"), Operation.COMPLETIONS).body
+    assert sent_by(adapter_of("trtllm")).body["reasoning_effort"] == "medium"
+
+
+@pytest.mark.parametrize(("name", "value"), [("prompt", ["a", "b"]), ("prompt", [[1], [2]]), ("suffix", "x")])
+def test_what_text_completions_lack_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(ProviderError) as refusal:
+        sent_by(adapter_of("triton"), Operation.COMPLETIONS, **one(name, value))
+    assert (refusal.value.kind, refusal.value.param) == (FailureKind.UNSUPPORTED_PARAMETER, name)
+    for single in ("a", ["a"], [1, 2], [[1, 2]]):
+        assert sent_by(adapter_of("triton"), Operation.COMPLETIONS, prompt=single).body["prompt"] == single
+
+
 def test_embeddings_keep_what_they_need() -> None:
     strict = adapter_of("fireworks")
     sent = sent_by(strict, Operation.EMBEDDINGS, input="a", dimensions=5, encoding_format="float", truncate=True)

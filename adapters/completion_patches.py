@@ -1,0 +1,46 @@
+"""Patches for text completions, which have fewer parameters than chat completions, and some of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from adapters.draft import Draft
+from adapters.patches import leave_out, unsupported
+from adapters.vocabulary import PARAMETERS
+
+_decode = msgspec.json.Decoder().decode
+
+_OF_COMPLETIONS: Final = frozenset((
+    "prompt", "best_of", "echo", "frequency_penalty", "logit_bias", "logprobs", "max_tokens", "n", "presence_penalty",
+    "seed", "stop", "stream", "stream_options", "suffix", "temperature", "top_p", "user",
+))  # fmt: skip
+"""OpenAI's parameters of a text completion."""
+
+CHAT_ONLY: Final = frozenset(name.partition(".")[0] for name in PARAMETERS) - _OF_COMPLETIONS
+"""Those that a chat completion alone has."""
+
+_SEVERAL_PROMPTS: Final = "several_prompts"
+
+
+class CompletionPatches:
+    """Leaves out, or refuses, what an endpoint for text completions lacks."""
+
+    def __init__(self, lacks: Sequence[str], provider: str) -> None:
+        self._provider = provider
+        self._one_prompt = _SEVERAL_PROMPTS in lacks
+        self._lacks = frozenset(lacks) - {_SEVERAL_PROMPTS}
+
+    def __call__(self, draft: Draft) -> None:
+        """Make *draft* hold only what the endpoint has."""
+        for name in sorted(self._lacks & draft.body.keys()):
+            leave_out(draft, name, self._provider, "Its text completions have no such thing.")
+        if self._one_prompt and _is_several(_decode(draft.body["prompt"])):
+            raise unsupported("prompt", self._provider, "It takes one prompt a request: send one request for each.")
+
+
+def _is_several(prompt: Any) -> bool:
+    """Whether *prompt* is a list of several texts, or of several lists of tokens."""
+    return isinstance(prompt, list) and len(prompt) > 1 and not isinstance(prompt[0], int)
