@@ -64,7 +64,7 @@ class _Salvaged:
 
     async def answer(self, body: Body, caller: Caller) -> Outcome:
         calls = _calls_in(self.generation or "", body)
-        return _answer(calls, body) if calls else Continue(body)
+        return _answer(calls) if calls else Continue(body)
 
 
 def _calls_in(text: str, body: Body) -> list[dict[str, Any]]:
@@ -108,12 +108,11 @@ def _candidates(text: str) -> Iterator[str]:
         yield msgspec.json.encode(value["tool_calls"]).decode()
 
 
-def _answer(calls: list[dict[str, Any]], body: Body) -> Answer:
+def _answer(calls: list[dict[str, Any]]) -> Answer:
     message = {"role": "assistant", "content": None, "tool_calls": calls}
     return {
         "id": f"chatcmpl-{secrets.token_hex(12)}",
         "object": "chat.completion",
         "created": int(time.time()),
-        "model": value_of(body, "model"),
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "tool_calls"}],
     }

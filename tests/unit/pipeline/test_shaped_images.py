@@ -64,6 +64,18 @@ async def test_an_image_named_twice_is_fetched_once() -> None:
         assert len(pictures.requests) == 1
 
 
+async def test_images_are_fetched_once_for_all_choices() -> None:
+    facts = {**BYTES_ONLY, "params": {"n": {"support": "ignored", "patch": "fan_out"}}}
+    async with ScriptedServer([whole()]) as server, ScriptedServer([IMAGE]) as pictures:
+        made = {**lacking(server, overrides=facts), "server": {"fetch_private_addresses": True}}
+        async with running_gateway(made) as gateway:
+            answer = await gateway.chat(messages=showing(f"http://127.0.0.1:{pictures.port}/a.png"), n=3)
+
+        assert len(answer.json["choices"]) == 3
+        assert [urls_of(body) for body in sent(server)] == [[INLINE]] * 3
+        assert len(pictures.requests) == 1
+
+
 async def test_images_that_are_there_already_cost_nothing() -> None:
     async with ScriptedServer([whole()]) as server, running_gateway(settings(server)) as gateway:
         answer = await gateway.chat(messages=showing(INLINE))

@@ -88,6 +88,7 @@ async def test_a_call_that_the_provider_could_not_read_is_read_here(streamed: bo
     else:
         assert calls_of(answer) == [("look", {"place": "here"})]
         assert answer.json["choices"][0]["finish_reason"] == "tool_calls"
+        assert answer.json["model"] == "up1"
     assert answer.headers["x-gateway-adjusted"] == "tools=emulated"
     assert (row["prompt_tokens"], row["cost_nusd"]) == (0, None)
 
