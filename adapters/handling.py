@@ -88,21 +88,28 @@ _USES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 def outcomes(spec: ProviderSpec) -> dict[str, Outcome]:
     """What becomes of each parameter that *spec* has an entry for, at a model the file does not list."""
-    adapter = Adapter(Target(spec.id, spec.id, "model", spec))
-    return {name: _outcome(adapter, name, facts) for name, facts in sorted(spec.params.items())}
+    found = outcomes_at(Adapter(Target(spec.id, spec.id, "model", spec)))
+    by_model = {
+        name: Outcome(Handling.BY_MODEL) for name, facts in spec.params.items() if facts.models or facts.by_model
+    }
+    return {**found, **by_model}
+
+
+def outcomes_at(adapter: Adapter) -> dict[str, Outcome]:
+    """What becomes of each parameter that the facts of the adapter's target have an entry for."""
+    return {name: _outcome(adapter, name, facts) for name, facts in sorted(adapter.target.spec.params.items())}
 
 
 def _outcome(adapter: Adapter, name: str, facts: ParamSpec) -> Outcome:
-    held = facts.held_by("model")
-    if facts.models or facts.by_model:
-        return Outcome(Handling.BY_MODEL)
+    target = adapter.target
+    held = facts.held_by(target.spec.canonical(target.model))
     if name == "stream_options.include_usage":
-        told = held or adapter.target.spec.streaming.usage_unasked
+        told = held or target.spec.streaming.usage_unasked
         return Outcome(Handling.NATIVE if told else Handling.IGNORED)
     if name not in _USES:
         return Outcome(Handling.NATIVE if held else Handling.REFUSED)
     message = {"role": "user", "content": "hi"}
-    request = {"model": "model", "messages": [message], **_USES[name]}
+    request = {"model": _name(target), "messages": [message], **_USES[name]}
     body = {key: msgspec.Raw(_encode(value)) for key, value in request.items()}
     try:
         prepared = adapter.prepare(body, Operation.CHAT, "stream" in request)
@@ -115,3 +122,9 @@ def _outcome(adapter: Adapter, name: str, facts: ParamSpec) -> Outcome:
     if not actions:
         return Outcome(Handling.IGNORED if facts.support is Support.IGNORED else Handling.NATIVE)
     return Outcome(Handling.DROPPED if actions == (Action.DROPPED,) else Handling.PATCHED, actions)
+
+
+def _name(target: Target) -> str:
+    """A name that clients may ask *target* by."""
+    tunes = target.fine_tunes
+    return tunes.pattern.removesuffix("*") + next(iter(tunes.known), "one") if tunes is not None else target.name

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from datetime import UTC, datetime, time
-from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any
 
 import orjson
 from fastapi import APIRouter, Request, Response
 
-from adapters.spec import Support
-from adapters.target import Target
 from gateway.catalog import Catalog, Model
 from gateway.data_plane.plane import PREFIXES
 from gateway.errors import ModelNotFoundError
 from gateway.http.access import Caller, Callers
+from gateway.model_entries import Entry, codex_entry, describe, describe_name, operator_part
 from gateway.services import Services
-
-# Unknown and merely ignored parameters are no promise a client could build on.
-_USABLE: Final = frozenset({Support.NATIVE, Support.LIMITED, Support.RENAMED, Support.CONDITIONAL})
-_PICO: Final = Decimal(10) ** -12
 
 
 def models_router(services: Services, callers: Callers) -> APIRouter:
@@ -31,24 +23,28 @@ def models_router(services: Services, callers: Callers) -> APIRouter:
     listing = _Listing()
 
     async def list_models(request: Request) -> Response:
-        """The models this key may use; `supported_parameters=a,b` keeps those that take all of them."""
+        """The models this key may use.
+
+        `supported_parameters=a,b` keeps those that take all of them, `output_modalities=a,b` those that give all.
+        """
         caller = await callers.of(request)
-        wanted = {name for name in request.query_params.get("supported_parameters", "").split(",") if name}
+        parameters, outputs = _words(request, "supported_parameters"), _words(request, "output_modalities") - {"all"}
         found = [
             entry
             for entry in listing.entries(services.catalog, caller)
-            if wanted.issubset(entry["supported_parameters"])
+            if parameters.issubset(entry["supported_parameters"])
+            and outputs.issubset(entry["architecture"]["output_modalities"])
         ]
-        return _answer(
-            request,
-            {
-                "object": "list",
-                "data": found,
-                "has_more": False,
-                "first_id": found[0]["id"] if found else None,
-                "last_id": found[-1]["id"] if found else None,
-            },
-        )
+        page: dict[str, Any] = {
+            "object": "list",
+            "data": found,
+            "has_more": False,
+            "first_id": found[0]["id"] if found else None,
+            "last_id": found[-1]["id"] if found else None,
+        }
+        if "client_version" in request.query_params:
+            page["models"] = [codex_entry(entry, place) for place, entry in enumerate(found)]
+        return _answer(request, page)
 
     async def get_model(request: Request, model_id: str) -> Response:
         """One model by its id or by another name of it."""
@@ -60,7 +56,7 @@ def models_router(services: Services, callers: Callers) -> APIRouter:
         if model is None or not caller.may_use(model.id):
             usable = [entry["id"] for entry in listing.entries(services.catalog, caller)]
             raise ModelNotFoundError(_unknown(model_id, usable))
-        return _answer(request, {**describe(model), "id": model_id, **(_internals(model) if caller.is_admin else {})})
+        return _answer(request, {**listing.entry(services.catalog, model, caller), "id": model_id})
 
     for prefix in PREFIXES:
         shown = prefix == "/v1"
@@ -72,22 +68,29 @@ def models_router(services: Services, callers: Callers) -> APIRouter:
 
 
 class _Listing:
-    """The entries of a catalogue, made once: they don't change until a new configuration is loaded."""
+    """The entries of a catalogue, each made once: they don't change until a new configuration is loaded."""
 
     def __init__(self) -> None:
         self._catalog: Catalog | None = None
-        self._entries: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._made: dict[str, tuple[Entry, Entry]] = {}
+        """By a model's id, or its pattern's: what all are told, and the operator besides."""
 
-    def entries(self, catalog: Catalog, caller: Caller) -> list[dict[str, Any]]:
+    def entries(self, catalog: Catalog, caller: Caller) -> list[Entry]:
+        """What *caller* may use, in the order of the configuration."""
+        usable = [model for model in catalog.models.values() if caller.may_use(model.id)]
+        return [self.entry(catalog, model, caller) for model in (*usable, *_named(catalog, caller))]
+
+    def entry(self, catalog: Catalog, model: Model, caller: Caller) -> Entry:
+        """What *caller* is told of *model*."""
         if catalog is not self._catalog:
-            self._entries = [(describe(model), _internals(model)) for model in catalog.models.values()]
-            self._catalog = catalog
-        found = [
-            {**entry, **internals} if caller.is_admin else entry
-            for entry, internals in self._entries
-            if caller.may_use(entry["id"])
-        ]
-        return found + [describe(model) for model in _named(catalog, caller)]
+            self._catalog, self._made = catalog, {}
+        name = model.pattern or model.id
+        if name not in self._made:
+            self._made[name] = (describe(model), operator_part(model))
+        told, besides = self._made[name]
+        if model.pattern:
+            told = {**told, **describe_name(model)}
+        return {**told, **besides} if caller.is_admin else told
 
 
 def _named(catalog: Catalog, caller: Caller) -> list[Model]:
@@ -97,66 +100,8 @@ def _named(catalog: Catalog, caller: Caller) -> list[Model]:
     return [model for model in models if model is not None and model.pattern and not caller.may_use(model.pattern)]
 
 
-def describe(model: Model) -> dict[str, Any]:
-    """What clients are told about a model: what holds whichever of its targets answers, and the first one's price."""
-    first = model.targets[0]
-    created = datetime.combine(first.spec.as_of, time(), UTC)
-    entry: dict[str, Any] = {
-        "id": model.id,
-        "object": "model",
-        "created": int(created.timestamp()),
-        "owned_by": first.provider,
-        "type": "model",
-        "display_name": model.id,
-        "created_at": created.isoformat().replace("+00:00", "Z"),
-        "name": model.id,
-        "description": _description(model),
-        "context_length": _least(target.context_window for target in model.targets),
-        "max_output_tokens": _least(target.max_output_tokens for target in model.targets),
-        "supported_parameters": sorted(set.intersection(*(supported(target) for target in model.targets))),
-    }
-    if first.price is not None:
-        entry["pricing"] = {
-            "prompt": _usd(first.price.input_ptoken),
-            "completion": _usd(first.price.output_ptoken),
-        }
-        if first.price.cached_input_ptoken is not None:
-            entry["pricing"]["input_cache_read"] = _usd(first.price.cached_input_ptoken)
-    return entry
-
-
-def _description(model: Model) -> str:
-    answered = "Answered by " + ", then ".join(target.name for target in model.targets) + "."
-    if not model.many:
-        return answered
-    return f"Fine-tunes of {model.targets[0].model}: put the name of one for '*'. {answered}"
-
-
-def supported(target: Target) -> set[str]:
-    """The parameters a target honours, named as OpenRouter names them."""
-    usable = {name for name, param in target.spec.params.items() if param.support in _USABLE}
-    names = {name.partition(".")[0] for name in usable}
-    if "response_format.json_schema" in usable:
-        names.add("structured_outputs")
-    return names
-
-
-def _internals(model: Model) -> dict[str, Any]:
-    """What only the operator is told."""
-    targets = [
-        {"provider": target.provider, "model": target.model, "supported_parameters": sorted(supported(target))}
-        for target in model.targets
-    ]
-    return {"gateway": {"targets": targets, "strategy": model.strategy}}
-
-
-def _least(values: Iterable[int | None]) -> int | None:
-    return min((value for value in values if value is not None), default=None)
-
-
-def _usd(pico: int) -> str:
-    price = (pico * _PICO).normalize()
-    return f"{price:f}"
+def _words(request: Request, name: str) -> set[str]:
+    return {word for word in request.query_params.get(name, "").split(",") if word}
 
 
 def _unknown(model_id: str, usable: list[str]) -> str:
