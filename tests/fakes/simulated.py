@@ -13,6 +13,7 @@ from adapters.simulator.engine import Simulator
 from adapters.simulator.options import Options
 from adapters.simulator.refusal import RefusedError
 from adapters.spec import Kind
+from gateway.config.schema import BRIDGE_TYPE
 from tests.fakes.loopback_server import serving
 
 
@@ -44,7 +45,8 @@ class Simulated:
     def settings(self) -> dict[str, Any]:
         """What a gateway's ``providers`` says to reach it, by an address even where the gateway would start a child."""
         spec = self.simulator.spec
-        kind = spec.id if spec.kind is not Kind.IN_PROCESS else spec.inherits
+        child = spec.kind is Kind.IN_PROCESS or spec.id == BRIDGE_TYPE
+        kind = spec.inherits if child else spec.id
         return {"type": kind, "base_url": self.base_url, "api_key": self.key}
 
 
