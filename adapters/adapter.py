@@ -9,9 +9,9 @@ import msgspec
 
 from adapters import failures, quirks
 from adapters.allow_list import AllowList
-from adapters.completion_patches import CHAT_ONLY, CompletionPatches
 from adapters.context import refuse_overflow
 from adapters.draft import AnswerNeeds, Draft, Unsupported
+from adapters.endpoint_patches import CHAT_ONLY, EndpointPatches
 from adapters.errors import ProviderError
 from adapters.fine_tunes import AdapterNaming
 from adapters.message_facts import message_facts
@@ -90,9 +90,11 @@ class Adapter:
         added_always = {**spec.context.ask_for_error, **spec.defaults}
         self._defaults = [(name, msgspec.Raw(_encode(value))) for name, value in added_always.items()]
         self._text_defaults = [pair for pair in self._defaults if pair[0] not in CHAT_ONLY]
-        endpoint = spec.endpoints.get(Operation.COMPLETIONS)
-        lacking = endpoint.lacks if endpoint is not None else ()
-        self._completions = CompletionPatches(lacking, self._provider) if lacking else None
+        self._endpoints = {
+            operation: EndpointPatches(endpoint.lacks, self._provider)
+            for operation in (Operation.COMPLETIONS, Operation.EMBEDDINGS)
+            if (endpoint := spec.endpoints.get(operation)) is not None and endpoint.lacks
+        }
         self._limit = limit_to_send(spec, target.max_output_tokens)
         self._quirk = quirks.request_quirk(spec)
         self._counts_first = spec.context.count_first and target.context_window is not None
@@ -138,8 +140,8 @@ class Adapter:
             self._name_adapter(out)
         if operation is Operation.CHAT and (self._messages.always or "tools" in out):
             self._messages(draft)
-        if self._completions is not None and operation is Operation.COMPLETIONS:
-            self._completions(draft)
+        if operation in self._endpoints:
+            self._endpoints[operation](draft)
         if operation is not Operation.EMBEDDINGS:
             for name, value in self._defaults if operation is Operation.CHAT else self._text_defaults:
                 if name not in out or bytes(out[name]) == b"null":

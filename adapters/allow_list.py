@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from adapters.completion_patches import CHAT_ONLY
 from adapters.draft import Draft
+from adapters.endpoint_patches import CHAT_ONLY
 from adapters.patches import leave_out
 from adapters.spec import ProviderSpec, Support
 from adapters.types import Operation

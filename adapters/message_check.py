@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from adapters.message_facts import KNOWN_PARTS, REASONING_FIELDS, MessageFacts
+from adapters.message_facts import ALL, KNOWN_PARTS, REASONING_FIELDS, MessageFacts
 
 _NEVER: Any = Literal["\x00"] | UnsetType
 """The type of a member that may not be there: no text of a client is this one."""
@@ -23,6 +23,7 @@ class MessageCheck:
     """Whether messages can go to a target as they are, as far as that shows in each message by itself."""
 
     def __init__(self, facts: MessageFacts) -> None:
+        self._text_roles = facts.text_roles - {ALL}
         self._read = msgspec.json.Decoder(list[_message_type(facts)]).decode  # type: ignore[misc] # built at run time
 
     def read(self, raw: msgspec.Raw) -> list[Any] | None:
@@ -30,6 +31,8 @@ class MessageCheck:
         try:
             read: list[Any] = self._read(raw)
         except msgspec.ValidationError:
+            return None
+        if self._text_roles and any(one.role in self._text_roles and isinstance(one.content, list) for one in read):
             return None
         return read
 
@@ -61,7 +64,7 @@ def _message_type(facts: MessageFacts) -> Any:
 
 
 def _content_type(facts: MessageFacts) -> Any:
-    if facts.content_as_string:
+    if ALL in facts.text_roles:
         return str | None
     kinds: Any = Literal[tuple(sorted(facts.parts))] if facts.parts else str
     members: list[tuple[str, Any] | tuple[str, Any, Any]] = [("type", kinds), ("text", str | UnsetType, UNSET)]

@@ -16,6 +16,8 @@ REASONING_FIELDS: Final = frozenset((
 KNOWN_PARTS: Final = ("text", "image_url", "input_audio", "video_url", "audio_url", "input_video", "file", "document")
 """Types of content parts; each has its value under a member of the same name."""
 
+ALL: Final = "*"
+
 _LACKING: Final = (Support.REJECTED, Support.ABSENT, Support.UNKNOWN)
 _ID_PATTERNS: Final = {ToolCallIds.NINE_ALPHANUMERIC: r"^[a-zA-Z0-9]{9}$"}
 
@@ -37,7 +39,8 @@ class MessageFacts:
     prefix_names: bool
     parts: frozenset[str]
     """Types of content parts; empty: any."""
-    content_as_string: bool
+    text_roles: frozenset[str]
+    """Roles whose content has to be a string, where it is text alone; ``*`` for all of them."""
     reasoning_known: bool
     reasoning_field: str | None
     reasoning_fields: frozenset[str]
@@ -67,7 +70,7 @@ class MessageFacts:
             or self.single_system
             or self.system_to_user
             or not self.names
-            or self.content_as_string
+            or self.text_roles
             or self.reasoning_known
             or not self.nulls
             or not self.empty_calls
@@ -112,7 +115,7 @@ def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageF
             if (support is not PartSupport.ABSENT or kind == "text")
             and (kind != "image_url" or vision or support is not PartSupport.CONDITIONAL)
         ),
-        content_as_string=said.content_as_string,
+        text_roles=_text_roles(said.content_as_string),
         reasoning_known=replay is not None,
         reasoning_field=replay.field if replay and not tags else None,
         reasoning_fields=frozenset() if tags else kept,
@@ -127,3 +130,9 @@ def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageF
         ids=said.ids_for(canonical),
         rules=frozenset(said.rules) - {MessageRule.CHOICE_NEEDS_TOOLS},
     )
+
+
+def _text_roles(said: bool | tuple[str, ...]) -> frozenset[str]:
+    if isinstance(said, bool):
+        return frozenset((ALL,)) if said else frozenset()
+    return frozenset(said)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from adapters.draft import Draft
-from adapters.message_facts import KNOWN_PARTS, REASONING_FIELDS, MessageFacts
+from adapters.message_facts import ALL, KNOWN_PARTS, REASONING_FIELDS, MessageFacts
 from adapters.patches import unsupported
 from adapters.types import Action
 
@@ -125,7 +125,8 @@ class Rewriter:
             return content
         parts = [self._part(part, f"{where}[{number}]") for number, part in enumerate(content)]
         texts = [part.get("text", "") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
-        if not self._facts.content_as_string or len(texts) != len(parts):
+        roles = self._facts.text_roles
+        if not (ALL in roles or message.get("role") in roles) or len(texts) != len(parts):
             return parts
         self._told(CONTENT, Action.REWRITTEN)
         return _BETWEEN_PARTS.join(map(str, texts))

@@ -132,8 +132,8 @@ class MessagesSpec(Fact):
     mid_conversation_system: Entry | None = None
     name: Entry | None = None
     content_parts: Mapping[str, PartSupport] = Field(default_factory=dict)
-    content_as_string: bool = False
-    """Content that is a list of text parts alone has to go as one string."""
+    content_as_string: bool | tuple[str, ...] = False
+    """Content that is a list of text parts alone has to go as one string: true, or the roles for which it has to."""
     assistant_reasoning_in: ReasoningReplaySpec | None = None
     tool_call_ids: ToolCallIds | None = None
     """The only ids of tool calls it takes; None: any."""
@@ -153,6 +153,11 @@ class MessagesSpec(Fact):
         """What ids of tool calls have to look like for the model of that canonical name; None: anything goes."""
         insists = not self.tool_call_ids_models or is_one_of(canonical, self.tool_call_ids_models)
         return self.tool_call_ids if insists else None
+
+    def wants_string(self, role: str) -> bool:
+        """Whether content of that role that is text alone has to be a string."""
+        wanted = self.content_as_string
+        return wanted if isinstance(wanted, bool) else role in wanted
 
     def wants_single_system(self, canonical: str) -> bool:
         """Whether system messages have to be merged into a leading one for the model of that canonical name."""

@@ -85,7 +85,7 @@ class MessageRules:
             if role != "assistant":
                 raise self._refusals.invalid(f"'{at}' : property 'content' is missing", f"{at}.content")
         elif isinstance(content, list):
-            if self._facts.content_as_string and all(_is_text(part) for part in content):
+            if self._facts.wants_string(role) and all(_is_text(part) for part in content):
                 raise self._refusals.invalid(f"'{at}.content' : value must be a string", f"{at}.content")
             for number, part in enumerate(content):
                 self._check_part(f"{at}.content[{number}]", part, served)

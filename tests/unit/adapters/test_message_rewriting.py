@@ -124,7 +124,7 @@ def test_a_models_own_role_stays() -> None:
 
 
 def test_instructions_and_developer_become_one_system_message() -> None:
-    sent = sent_to("together", said("a", "system"), said([{"type": "text", "text": "b"}], "developer"), HELLO)
+    sent = sent_to("vllm", said("a", "system"), said([{"type": "text", "text": "b"}], "developer"), HELLO)
     joined = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     assert sent.body["messages"] == [said(joined, "system"), HELLO]
     plain = sent_to("together", said("a", "system"), said("b", "developer"), HELLO)
@@ -202,6 +202,8 @@ def test_text_parts_become_a_string_where_that_alone_is_known() -> None:
     parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
     sent = sent_to("groq", said(parts), messages={"content_as_string": True})
     assert (sent.body["messages"], sent.told) == ([said("one\ntwo")], ["messages.content=rewritten"])
+    some = sent_to("openai_compatible", said(parts, "system"), said(parts), messages={"content_as_string": ["system"]})
+    assert some.body["messages"] == [said("one\ntwo", "system"), said(parts)]
     image = {"type": "image_url", "image_url": {"url": "data:,"}}
     mixed = sent_to("openai_compatible", said([*parts, image]), messages={"content_as_string": True})
     assert mixed.body["messages"] == [said([*parts, image])]

@@ -318,8 +318,8 @@ def test_a_provider_that_cuts_silently_is_asked_to_refuse_instead() -> None:
 
 
 def test_a_text_completion_goes_without_what_chat_alone_has() -> None:
-    sent = sent_by(adapter_of("fireworks"), Operation.COMPLETIONS, metadata={"a": "b"}, best_of=2, top_k=3, echo=True)
-    assert sorted(sent.body) == ["best_of", "context_length_exceeded_behavior", "echo", "model", "prompt", "top_k"]
+    sent = sent_by(adapter_of("fireworks"), Operation.COMPLETIONS, metadata={"a": "b"}, top_k=3, echo=True)
+    assert sorted(sent.body) == ["context_length_exceeded_behavior", "echo", "model", "prompt", "top_k"]
     assert sent.told == ["metadata=dropped"]
     assert "reasoning_effort" not in sent_by(adapter_of("trtllm"), Operation.COMPLETIONS).body
     assert sent_by(adapter_of("trtllm")).body["reasoning_effort"] == "medium"
@@ -332,6 +332,15 @@ def test_what_text_completions_lack_is_refused(name: str, value: Any) -> None:
     assert (refusal.value.kind, refusal.value.param) == (FailureKind.UNSUPPORTED_PARAMETER, name)
     for single in ("a", ["a"], [1, 2], [[1, 2]]):
         assert sent_by(adapter_of("triton"), Operation.COMPLETIONS, prompt=single).body["prompt"] == single
+
+
+def test_what_embeddings_lack_is_refused_but_for_an_encoding() -> None:
+    lacks = {"path": "/embeddings", "support": "native", "lacks": ["dimensions", "encoding_format"]}
+    target = adapter_of("openai_compatible", endpoints={"embeddings": lacks})
+    sent = sent_by(target, Operation.EMBEDDINGS, input="a", encoding_format="base64")
+    assert (sorted(sent.body), sent.told) == (["input", "model"], [])
+    with pytest.raises(ProviderError, match="dimensions"):
+        sent_by(target, Operation.EMBEDDINGS, input="a", dimensions=2)
 
 
 def test_embeddings_keep_what_they_need() -> None:

@@ -1,4 +1,4 @@
-"""Patches for text completions, which have fewer parameters than chat completions, and some of their own."""
+"""Patches for text completions and embeddings, of which an endpoint may have less than OpenAI's."""
 
 from __future__ import annotations
 
@@ -25,18 +25,25 @@ CHAT_ONLY: Final = frozenset(name.partition(".")[0] for name in PARAMETERS) - _O
 _SEVERAL_PROMPTS: Final = "several_prompts"
 
 
-class CompletionPatches:
-    """Leaves out, or refuses, what an endpoint for text completions lacks."""
+_ENCODINGS: Final = frozenset(("base64", "encoding_format"))
+
+
+class EndpointPatches:
+    """Leaves out, or refuses, what an endpoint lacks."""
 
     def __init__(self, lacks: Sequence[str], provider: str) -> None:
         self._provider = provider
         self._one_prompt = _SEVERAL_PROMPTS in lacks
-        self._lacks = frozenset(lacks) - {_SEVERAL_PROMPTS}
+        self._lacks = frozenset(lacks) - {_SEVERAL_PROMPTS} - _ENCODINGS
+        self._one_encoding = bool(_ENCODINGS & frozenset(lacks))
 
     def __call__(self, draft: Draft) -> None:
         """Make *draft* hold only what the endpoint has."""
         for name in sorted(self._lacks & draft.body.keys()):
-            leave_out(draft, name, self._provider, "Its text completions have no such thing.")
+            leave_out(draft, name, self._provider)
+        if self._one_encoding:
+            # Vectors are encoded here as the client wants them, whatever comes.
+            draft.body.pop("encoding_format", None)
         if self._one_prompt and _is_several(_decode(draft.body["prompt"])):
             raise unsupported("prompt", self._provider, "It takes one prompt a request: send one request for each.")
 
