@@ -9,11 +9,12 @@ from typing import ClassVar
 from adapters.draft import Draft
 from adapters.errors import ProviderError
 from adapters.patches import unsupported
-from adapters.shapes.base import Caller, Continue, Outcome
+from adapters.shapes.base import Answer, Caller, Continue, Outcome
 from adapters.shapes.bodies import is_used, may_emulate, value_of, without
 from adapters.shapes.conditions import Predicate
-from adapters.shapes.tool_request import ABOUT_TOOLS, read_tool_request
+from adapters.shapes.tool_request import ABOUT_TOOLS, least_called_first, read_tool_request, unforced
 from adapters.shapes.tool_schema import forced_word
+from adapters.shapes.usage import sum_of_calls
 from adapters.types import Action, Body, FailureKind, Operation
 
 
@@ -51,7 +52,11 @@ class EmulateTools:
 
 @dataclass(frozen=True, slots=True)
 class EmulateForcedTool:
-    """A forced ``tool_choice`` for a target that has tools but cannot be made to call one."""
+    """A forced ``tool_choice`` for a target that has tools but cannot be made to call one.
+
+    The model is asked freely first, with the tools it may call: nearly always it calls the one that makes sense. Only
+    one that does not is bound by a schema, which leaves it no way but to call.
+    """
 
     provider: str
     required: bool
@@ -78,13 +83,24 @@ class EmulateForcedTool:
 
     def first(self, body: Body) -> Body:
         request = read_tool_request(body)
-        return request.asked(body) if request is not None else body
+        return unforced(body) if request is not None else body
 
     async def answer(self, body: Body, caller: Caller) -> Outcome:
-        request = read_tool_request(body)
-        if request is None:
+        if read_tool_request(body) is None:
             return Continue(body)
-        return await request.answer(request.asked(body), caller)
+        free = await caller.whole(unforced(body))
+        if _has_call(free):
+            return free
+        body = least_called_first(body)
+        request = read_tool_request(body)
+        assert request is not None
+        bound = await request.answer(request.asked(body), caller)
+        usage = sum_of_calls(free.get("usage"), bound.get("usage"))
+        return bound if usage is None else {**bound, "usage": usage}
+
+
+def _has_call(answer: Answer) -> bool:
+    return any((choice.get("message") or {}).get("tool_calls") for choice in answer["choices"])
 
 
 def lacks_tools(provider: str, offers: Callable[[str], bool | None] | None) -> bool:

@@ -76,6 +76,32 @@ def read_tool_request(body: Body) -> ToolRequest | None:
     return _read(*given)
 
 
+def unforced(body: Body) -> Body:
+    """*body* with only the tools that may be called, and the model free to call one or not."""
+    tools = value_of(body, "tools")
+    _, chosen = choose(read_tools(tools), value_of(body, "tool_choice"))
+    names = {tool.name for tool in chosen}
+    kept = tools if len(names) == len(tools) else [tool for tool in tools if tool["function"]["name"] in names]
+    return changed(without(body, "tool_choice"), tools=kept)
+
+
+def least_called_first(body: Body) -> Body:
+    """*body* with the tools that have not been called yet before the others, and the last called at the end.
+
+    A model that has to call something tends to take the first, and an agent would see the same call turn by turn.
+    """
+    last: dict[str, int] = {}
+    for number, message in enumerate(value_of(body, "messages")):
+        for call in message.get("tool_calls") or () if isinstance(message, dict) else ():
+            function = call.get("function") if isinstance(call, dict) else None
+            if isinstance(function, dict):
+                last[str(function.get("name"))] = number
+    if not last:
+        return body
+    tools = value_of(body, "tools")
+    return changed(body, tools=sorted(tools, key=lambda tool: last.get(tool["function"]["name"], -1)))
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def _read(tools_given: bytes, choice_given: bytes, parallel_given: bytes, stop_given: bytes) -> ToolRequest | None:
     choice, stop = read_unique(msgspec.Raw(choice_given), "tool_choice"), msgspec.json.decode(stop_given)

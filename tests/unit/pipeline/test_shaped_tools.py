@@ -123,7 +123,7 @@ async def test_a_named_tool_is_asked_for_by_its_own_schema(facts: dict[str, Any]
         answer = await gateway.chat(tools=[LOOK, WAIT], tool_choice=BY_NAME)
 
         assert (calls_of(answer), finish_of(answer)) == ([("look", HERE)], "tool_calls")
-        (body,) = sent(server)
+        body = sent(server)[-1]
         assert schema_of(body) == LOOK["function"]["parameters"]  # type: ignore[index]  # a plain literal
         assert "wait" not in body["messages"][0]["content"]
 
@@ -287,15 +287,57 @@ async def test_what_need_not_be_forced_goes_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-async def test_a_call_that_cannot_be_forced_is_asked_for_by_a_schema(streamed: bool) -> None:
-    async with ScriptedServer([CALLING]) as server, running_gateway(lacking(server, overrides=NOT_FORCED)) as gateway:
+async def test_a_model_that_cannot_be_forced_is_asked_freely_first(streamed: bool) -> None:
+    async with ScriptedServer([called()]) as server, running_gateway(lacking(server, overrides=NOT_FORCED)) as gateway:
         answer = await gateway.chat(tools=[LOOK, WAIT], tool_choice="required", stream=streamed)
 
         (body,) = sent(server)
-        assert "tools" not in body
-        assert schema_of(body)["required"] == ["tool_calls"]
+        assert body["tools"] == [LOOK, WAIT]
+        assert "tool_choice" not in body
         assert answer.headers["x-gateway-adjusted"] == "tool_choice=emulated"
     assert b'"tool_calls"' in answer.body
+
+
+async def test_only_the_named_tool_is_offered() -> None:
+    async with ScriptedServer([called()]) as server, running_gateway(lacking(server, overrides=NOT_FORCED)) as gateway:
+        await gateway.chat(tools=[WAIT, LOOK], tool_choice=BY_NAME)
+
+        assert sent(server)[0]["tools"] == [LOOK]
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_a_model_that_does_not_call_by_itself_is_bound_by_a_schema(streamed: bool) -> None:
+    script = in_turn(said("Let me think."), CALLING)
+    async with ScriptedServer(script) as server, running_gateway(lacking(server, overrides=NOT_FORCED)) as gateway:
+        answer = await gateway.chat(
+            tools=[LOOK, WAIT], tool_choice="required", stream=streamed, stream_options={"include_usage": True}
+        )
+
+        _, body = sent(server)
+        assert "tools" not in body
+        assert schema_of(body)["required"] == ["tool_calls"]
+    assert b'"tool_calls"' in answer.body
+    assert b"Let me think" not in answer.body
+    assert b'"total_tokens":24' in answer.body
+
+
+async def test_a_model_that_has_to_call_is_shown_first_what_it_has_not_called_yet() -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"place":"here"}'}}
+    history = [
+        HELLO,
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "Nothing."},
+    ]
+    script = in_turn(said("Hm."), said('{"tool_calls":[{"name":"wait","arguments":{}}]}'))
+    async with ScriptedServer(script) as server, running_gateway(lacking(server, overrides=NOT_FORCED)) as gateway:
+        answer = await gateway.chat(messages=history, tools=[LOOK, WAIT], tool_choice="required")
+
+        free, bound = sent(server)
+        assert free["tools"] == [LOOK, WAIT]
+        first, second = schema_of(bound)["properties"]["tool_calls"]["items"]["anyOf"]
+        assert first["properties"]["name"]["enum"] == ["wait"]
+        assert second["properties"]["name"]["enum"] == ["look"]
+    assert calls_of(answer) == [("wait", {})]
 
 
 async def test_a_stream_of_text_is_still_one_where_tools_are_emulated_for_others() -> None:
