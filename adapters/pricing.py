@@ -5,6 +5,8 @@ from __future__ import annotations
 from adapters.types import Price, Usage
 
 PICO_IN_NANO = 1000
+DEFAULT_OUTPUT = 4096
+"""Tokens that an answer without a limit of its own is expected to have at most."""
 
 
 def cost_nusd(price: Price | None, usage: Usage) -> int | None:
@@ -23,3 +25,13 @@ def cost_nusd(price: Price | None, usage: Usage) -> int | None:
 def estimated_tokens(byte_count: int) -> int:
     """Tokens in *byte_count* bytes of text where no tokenizer is at hand: a third, plus 15 %, rounded up."""
     return -(-byte_count * 115 // 300)
+
+
+def expected_usage(prompt_bytes: int, *, asked: int | None, most: int | None, choices: int, prompts: int = 1) -> Usage:
+    """What a request may come to: *asked* is its own limit for an answer, *most* the target's.
+
+    Without a limit of its own an answer counts with `DEFAULT_OUTPUT` tokens. *prompts* is how often the prompt is
+    paid for.
+    """
+    limits = [limit for limit in (asked or DEFAULT_OUTPUT, most) if limit is not None]
+    return Usage(estimated_tokens(prompt_bytes) * prompts, min(limits) * choices, estimated=True)

@@ -204,7 +204,7 @@ def _price(target: TargetSettings, record: ModelRecord | None, spec: ProviderSpe
         cached = ptoken(own.cached_input) if own.cached_input is not None else None
         return Price(ptoken(own.input), ptoken(own.output), cached), "configuration"
     if record is not None and record.price is not None:
-        return record.price, ", ".join(record.sources)
+        return record.price, record.sources[0]
     return (_FREE, "runs here") if spec.kind is Kind.IN_PROCESS else (None, "")
 
 

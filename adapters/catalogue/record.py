@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -165,18 +164,23 @@ def _kind(listed: ModelSpec) -> ModelKind:
 
 
 def laid_over(record: ModelRecord, other: ModelRecord) -> ModelRecord:
-    """*record* with what it does not say taken from *other*; prices by the token only all together.
+    """*record* with what it does not say taken from *other*; prices only all together.
 
     Half of a price from here and half from there would be nobody's. The state of a model goes together too: a date
     from elsewhere must not retire what our own file says is served.
     """
-    fields: Mapping[str, object] = {
+    fields: dict[str, Any] = {
         name: getattr(other, name)
-        for name in ("context_window", "max_output_tokens", "audio_phour", "pcharacter", "successor")
+        for name in ("context_window", "max_output_tokens", "successor")
         if getattr(record, name) is None
     }
-    if record.price is None:
-        names = ("input_ptoken", "output_ptoken", "cached_input_ptoken", "long_prompts_cost_more")
-        fields = {**fields, **{name: getattr(other, name) for name in names}}
-    sources = tuple(dict.fromkeys((*record.sources, *other.sources)))
-    return msgspec.structs.replace(record, **{**fields, "sources": sources})
+    sources = (*record.sources, *other.sources)
+    if not record.prices and other.prices:
+        fields |= {name: getattr(other, name) for name in (*PRICE_FIELDS, "long_prompts_cost_more")}
+        sources = (*other.sources, *record.sources)
+    merged = msgspec.structs.replace(record, **fields, sources=tuple(dict.fromkeys(sources)))
+    window, most = merged.context_window, merged.max_output_tokens
+    if window is not None and most is not None and most > window:
+        # One of the two is from elsewhere, and cannot be right here.
+        merged = msgspec.structs.replace(merged, max_output_tokens=window)
+    return merged

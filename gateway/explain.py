@@ -1,0 +1,224 @@
+"""What would become of a request: which targets, in which order and why, changed how, at what cost. Sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, cast
+
+from adapters.adapter import Prepared, refuse_operation
+from adapters.catalogue.record import Life
+from adapters.context import shortfall
+from adapters.draft import Unsupported
+from adapters.errors import ProviderError
+from adapters.pricing import cost_nusd, expected_usage
+from adapters.target import Target
+from adapters.types import Action, Adjustment, Body, Operation, Usage
+from gateway.catalog import Catalog, Model
+from gateway.config.schema import Settings
+from gateway.data_plane.endpoint import Endpoint
+from gateway.data_plane.plane import ENDPOINTS
+from gateway.errors import UnsupportedParameterError
+from gateway.pipeline.backend import Backend
+from gateway.pipeline.backends import Backends
+from gateway.pipeline.call import Call
+from gateway.pipeline.plan import Route
+from gateway.upstream.base import RequestHead, Sending, UpstreamResponse
+
+if TYPE_CHECKING:
+    from gateway.data_plane.exchange import Exchange
+
+_PROMPTS: Final = {"input": Operation.EMBEDDINGS, "prompt": Operation.COMPLETIONS}
+
+
+class Verdict(StrEnum):
+    """Whether a target would be asked."""
+
+    ELIGIBLE = "eligible"
+    LOSSY = "lossy"  # only by an emulation that may give less, so after those that need none
+    REFUSED = "refused"
+
+
+class Fit(StrEnum):
+    """Whether a request fits the context window."""
+
+    FITS = "fits"
+    DOUBTFUL = "doubtful"  # by an estimate it does not
+    TOO_LONG = "too_long"  # by any tokenizer
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the request may come to at one target."""
+
+    usage: Usage
+    cost_nusd: int | None
+    """None where the price is unknown."""
+    fit: Fit
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One target's part."""
+
+    target: Target
+    place: int | None
+    """From 1, in the order of trying; None: it is not tried."""
+    verdict: Verdict
+    reason: str
+    """Why it stands there, or why it is refused."""
+    adjustments: tuple[Adjustment, ...] = ()
+    shape: str | None = None
+    """The parameter on whose account several requests, or another one, are sent in place of this."""
+    body: bytes = b""
+    """What would be sent; empty where *shape* decides."""
+    estimate: Estimate | None = None
+    remarks: tuple[str, ...] = ()
+    signals: Mapping[str, float] = field(default_factory=dict)
+    """What a policy went by, where it goes by figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The whole answer: targets in the order of trying, then those that are not tried."""
+
+    model: Model
+    strategy: str
+    operation: Operation
+    unsupported: Unsupported
+    targets: tuple[Explained, ...]
+    refusal: UnsupportedParameterError | ProviderError | None
+    """What the client would be told where no target is left."""
+
+
+def endpoint_for(body: Body) -> Endpoint:
+    """The endpoint that a request with *body* is meant for, by where its prompt stands."""
+    operation = next((_PROMPTS[name] for name in _PROMPTS if name in body and "messages" not in body), Operation.CHAT)
+    return next(endpoint for endpoint in ENDPOINTS if endpoint.operation is operation)
+
+
+def explain(
+    settings: Settings,
+    catalog: Catalog,
+    model: Model,
+    body: Body,
+    *,
+    today: date,
+    unsupported: Unsupported | None = None,
+) -> Explanation:
+    """What would become of *body*; raises `GatewayError` for a body that a client would be refused outright."""
+    endpoint = endpoint_for(body)
+    # Nobody is at the other end, and nothing that is asked for here would tell them anything.
+    call = Call(cast("Exchange", None), endpoint.operation, 0.0, 0.0, body=dict(body), model=model)
+    call.unsupported = unsupported or model.unsupported
+    endpoint.read(call)
+    route = Backends(settings, catalog, _Nowhere(), {}).route(model)
+    order, refusal = _order(route, call)
+    explained = [_explained(route, backend, call, order, today) for backend in route.backends]
+    explained.sort(key=lambda one: (one.place is None, one.place or 0))
+    targets = _numbered(explained)
+    if all(one.place is None for one in targets) and refusal is None:
+        refusal = _failure(route.backends[0], call)
+    return Explanation(model, model.strategy, call.operation, call.unsupported, targets, refusal)
+
+
+def _order(route: Route, call: Call) -> tuple[list[Backend], UnsupportedParameterError | ProviderError | None]:
+    try:
+        return list(route.plan(call)), None
+    except UnsupportedParameterError as error:
+        return [], error
+
+
+def _explained(route: Route, backend: Backend, call: Call, order: list[Backend], today: date) -> Explained:
+    target, position = backend.target, route.backends.index(backend) + 1
+    remarks = tuple(_remarks(target, today))
+    prepared = _prepare(backend, call)
+    if isinstance(prepared, ProviderError):
+        return Explained(target, None, Verdict.REFUSED, prepared.message, remarks=remarks)
+    place = order.index(backend) + 1 if backend in order else None
+    reason = f"{route.model.strategy}: number {position} of {len(route.backends)} in the configuration"
+    if prepared.lossy:
+        reason += "; what it lacks is emulated, so one that has it goes first"
+    return Explained(
+        target=target,
+        place=place,
+        verdict=Verdict.LOSSY if prepared.lossy else Verdict.ELIGIBLE,
+        reason=reason,
+        adjustments=prepared.adjustments,
+        shape=prepared.shape.param if prepared.shape is not None else None,
+        body=prepared.body,
+        estimate=_estimate(target, call, prepared),
+        remarks=remarks,
+    )
+
+
+def _prepare(backend: Backend, call: Call) -> Prepared | ProviderError:
+    if backend.head(call.operation, 0.0) is None:
+        return refuse_operation(backend.target, call.operation)
+    try:
+        return backend.adapter.prepare(call.body, call.operation, call.stream, call.unsupported)
+    except ProviderError as error:
+        return error
+
+
+def _failure(backend: Backend, call: Call) -> ProviderError | None:
+    failure = _prepare(backend, call)
+    return failure if isinstance(failure, ProviderError) else None
+
+
+def _numbered(explained: list[Explained]) -> tuple[Explained, ...]:
+    """Places without the gaps that targets leave which are in the order and will refuse when it is their turn."""
+    tried = [one for one in explained if one.place is not None]
+    rest = [one for one in explained if one.place is None]
+    return (*(replace(one, place=place) for place, one in enumerate(tried, 1)), *rest)
+
+
+def _estimate(target: Target, call: Call, prepared: Prepared) -> Estimate:
+    split = any(change.param == "n" and change.action is Action.SPLIT for change in prepared.adjustments)
+    usage = expected_usage(
+        call.prompt_bytes(),
+        asked=call.output_limit,
+        most=target.max_output_tokens,
+        choices=call.choices if call.operation is not Operation.EMBEDDINGS else 0,
+        prompts=call.choices if split else 1,
+    )
+    return Estimate(usage, cost_nusd(target.price, usage), _fit(target, call))
+
+
+def _fit(target: Target, call: Call) -> Fit:
+    if target.context_window is None:
+        return Fit.UNKNOWN
+    if shortfall(target, call.body, call.operation) is not None:
+        return Fit.TOO_LONG
+    once = expected_usage(call.prompt_bytes(), asked=call.output_limit, most=None, choices=1)
+    answer = once.completion_tokens if call.output_limit is not None else 0
+    return Fit.FITS if once.prompt_tokens + answer <= target.context_window else Fit.DOUBTFUL
+
+
+def _remarks(target: Target, today: date) -> list[str]:
+    record = target.record
+    if record is None:
+        return []
+    remarks = []
+    life = record.life(today)
+    if life is not Life.SERVED:
+        ends = f", since {record.retired_on}" if life is Life.RETIRED else f", until {record.retired_on}"
+        remarks.append(f"the model is {life}{ends if record.retired_on is not None else ''}")
+    if record.long_prompts_cost_more:
+        remarks.append("long prompts cost more than the price that is reckoned with")
+    return remarks
+
+
+class _Nowhere:
+    """The client of a dry run: a request through it would be a mistake of ours."""
+
+    async def send(
+        self, head: RequestHead, body: bytes, extra_headers: bytes = b"", sending: Sending | None = None
+    ) -> UpstreamResponse:
+        raise AssertionError("a dry run sends nothing")
+
+    async def aclose(self) -> None:
+        """There is nothing to close."""
