@@ -5,7 +5,10 @@ from __future__ import annotations
 from adapters.draft import Draft
 from adapters.errors import ProviderError
 from adapters.shapes.base import Caller, Outcome, Shape
-from adapters.types import Action, Body
+from adapters.types import Action, Body, FailureKind
+
+# A prompt that is too long, say, has nothing to do with the combination.
+_OF_THE_REQUEST = frozenset((FailureKind.BAD_REQUEST, FailureKind.UNSUPPORTED_PARAMETER))
 
 
 class AfterRefusal:
@@ -48,7 +51,9 @@ class AfterRefusal:
     # As a rescue
 
     def rescued(self, draft: Draft, failure: ProviderError) -> Shape | None:
-        if self._awake or failure.status != self._status or self.triggers.isdisjoint(draft.body):
+        if self._awake or failure.status != self._status or failure.kind not in _OF_THE_REQUEST:
+            return None
+        if self.triggers.isdisjoint(draft.body):
             return None
         return self if self._shape.applies(draft) else None
 

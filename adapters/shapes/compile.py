@@ -13,8 +13,10 @@ from adapters.shapes.emulate_tools import EmulateForcedTool, EmulateTools
 from adapters.shapes.fake_stream import FakeStream
 from adapters.shapes.fan_out import FanOut
 from adapters.shapes.fetch_images import FetchImages
+from adapters.shapes.prompt_as_chat import PromptAsChat, chat_stands_in
 from adapters.shapes.retell_calls import RetellCalls
 from adapters.shapes.salvage import SalvageCall
+from adapters.shapes.tools_refused import LearnedTools
 from adapters.shapes.two_phase import TwoPhase
 from adapters.spec import ConditionKind, ConflictSpec, ParamSpec, PartSupport, Patch, ProviderSpec, Support
 
@@ -43,12 +45,17 @@ def compile_shapes(
     ]
     # Images are fetched and calls retold once for all choices.
     retelling = [RetellCalls(shape.provider, shape.offers) for shape in emulated]
-    return (*images, *retelling, *_fan_out(spec, tuple(others)), *others)
+    # First of all, so that the other shapes see a chat.
+    prompts = [PromptAsChat(provider)] if chat_stands_in(spec) else []
+    return (*prompts, *images, *retelling, *_fan_out(spec, tuple(others)), *others)
 
 
 def compile_rescues(spec: ProviderSpec, shapes: tuple[Shape, ...]) -> tuple[Rescue, ...]:
     """What may help after a refusal: some of *shapes*, and what the file says of its errors."""
     rescues: list[Rescue] = [shape for shape in shapes if isinstance(shape, AfterRefusal)]
+    rescues += [
+        shape.offers for shape in shapes if isinstance(shape, EmulateTools) and isinstance(shape.offers, LearnedTools)
+    ]
     cases = [case for case in spec.errors.cases if case.patch is Patch.SALVAGE_TOOL_CALL]
     return (*rescues, SalvageCall(cases)) if cases else tuple(rescues)
 
@@ -86,6 +93,9 @@ def _format_of(conflict: ConflictSpec) -> str:
 
 def _tools(spec: ProviderSpec, provider: str, offers: Offers | None, canonical: str) -> list[EmulateTools]:
     facts = spec.params.get("tools")
+    told = [case for case in spec.errors.cases if case.patch is Patch.EMULATE_TOOLS and case.match]
+    if told and offers is None:
+        return [EmulateTools(provider, LearnedTools(told))]
     if facts is None or facts.patch is not Patch.EMULATE_TOOLS:
         return []
     if facts.support is Support.CONDITIONAL and not facts.models:

@@ -24,8 +24,8 @@ from adapters.types import Action, Body, Operation
 
 _LONGEST: Final = 65_536
 # How Llama and Qwen write calls when they do not write plain JSON: <function=name>{…}</function>,
-# <function=name{…}</function>, <tool_call>{…}</tool_call>.
-_TAGGED: Final = re.compile(r"<function=([A-Za-z0-9_.-]+)[>,\s]*(\{.*?\})\s*(?:>?</function>|$)", re.DOTALL)
+# <function=name{…}</function>, <function=name={…}</function>, <tool_call>{…}</tool_call>.
+_TAGGED: Final = re.compile(r"<function=([A-Za-z0-9_.-]+)[=>,\s]*(\{.*?\})\s*(?:>?</function>|$)", re.DOTALL)
 _WRAPPED: Final = re.compile(r"<(tool_call|tool-use|tool_use|function_call)>\s*(.*?)\s*(?:</\1>|$)", re.DOTALL)
 
 

@@ -147,6 +147,60 @@ async def test_one_of_several_choices_is_saved_alone() -> None:
     assert row["prompt_tokens"] == 9
 
 
+TOOLS_BY_MODEL = {
+    "errors": {
+        "cases": [
+            {"case": "no_tools", "status": 400, "match": ["does not support tools"], "patch": "emulate_tools"},
+        ]
+    }
+}
+RESULT = [{"role": "user", "content": "Look."}, {"role": "tool", "tool_call_id": "a", "content": "a lake"}]
+
+
+def has_no_tools(request: RecordedRequest) -> Script:
+    body = json.loads(request.body)
+    if "tools" in body:
+        return [refusal(400, "library/small:latest does not support tools")]
+    return [said(json.dumps({"tool_calls": [{"name": "look", "arguments": {"place": "here"}}]}))]
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_a_model_that_turns_out_to_have_no_tools_has_them_emulated_from_then_on(streamed: bool) -> None:
+    async with (
+        ScriptedServer(has_no_tools) as server,
+        running_gateway(lacking(server, overrides=TOOLS_BY_MODEL)) as gateway,
+    ):
+        answers = [await gateway.chat(tools=[LOOK], messages=RESULT, stream=streamed) for _ in range(2)]
+
+        assert [answer.status for answer in answers] == [200, 200], answers[0].body
+        assert all(b'"tool_calls"' in answer.body for answer in answers)
+        assert ["tools" in body for body in sent(server)] == [True, False, False]
+        assert sent(server)[1]["messages"][-1] == {"role": "user", "content": "Result of the function: a lake"}
+        assert "tools=emulated" in answers[0].headers["x-gateway-adjusted"]
+
+
+async def test_a_model_without_tools_is_no_reason_to_emulate_them_against_the_clients_wish() -> None:
+    async with (
+        ScriptedServer(has_no_tools) as server,
+        running_gateway(lacking(server, overrides=TOOLS_BY_MODEL)) as gateway,
+    ):
+        answer = await gateway.chat("x-gateway-unsupported: reject", tools=[LOOK])
+
+        assert (answer.status, answer.error["code"]) == (400, "unsupported_parameter")
+        assert len(server.requests) == 1
+
+
+async def test_another_refusal_of_tools_is_passed_on() -> None:
+    async with (
+        ScriptedServer([refusal(400, "tools[0]: no such type")]) as server,
+        running_gateway(lacking(server, overrides=TOOLS_BY_MODEL)) as gateway,
+    ):
+        answers = [await gateway.chat(tools=[LOOK]) for _ in range(2)]
+
+        assert [answer.status for answer in answers] == [400, 400]
+        assert len(server.requests) == 2
+
+
 @pytest.mark.parametrize(
     ("written", "calls"),
     [
@@ -157,6 +211,7 @@ async def test_one_of_several_choices_is_saved_alone() -> None:
         ('<tool_call>\n{"name": "look", "arguments": {"place": "a"}}\n</tool_call>', 1),
         ('<tool-use>{"name": "look", "arguments": {"place": "a"}}</tool-use>', 1),
         ('<function=look{"place": "a"}</function>', 1),
+        ('<function=look={"place": "a"}</function>', 1),
         ('<function=look>{"place": "a"}</function><function=wait>{}</function>', 2),
         ('```json\n{"name": "look", "arguments": {"place": "a"}}\n```', 1),
         ('{"name": "run", "arguments": {"place": "a"}}', 0),

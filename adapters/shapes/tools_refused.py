@@ -1,0 +1,61 @@
+"""Models that turn out to have no tools: a provider says so once, and from then on tools are emulated there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from adapters.draft import Draft
+from adapters.errors import ProviderError
+from adapters.shapes.base import Caller, Continue, Outcome, Shape
+from adapters.shapes.bodies import is_used
+from adapters.spec import ErrorCaseSpec
+from adapters.types import Action, Body, Operation
+
+
+class LearnedTools:
+    """Tells of one target whether its model has tools: it has, until it is known better."""
+
+    def __init__(self, cases: Sequence[ErrorCaseSpec]) -> None:
+        """*cases* are those in which the provider says that it has none."""
+        self._cases = tuple(cases)
+        self._lacking = False
+
+    def __call__(self, param: str) -> bool:
+        return not self._lacking
+
+    # As a rescue
+
+    def rescued(self, draft: Draft, failure: ProviderError) -> Shape | None:
+        if self._lacking or draft.operation is not Operation.CHAT or not is_used(draft.body, "tools"):
+            return None
+        message = failure.message.lower()
+        if not any(
+            failure.status in case.status and any(phrase in message for phrase in case.match) for case in self._cases
+        ):
+            return None
+        self._lacking = True
+        return AskAgain()
+
+    def worked(self) -> None:
+        """It was known before."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgain:
+    """The same request, now that more is known of the target."""
+
+    param: ClassVar[str] = "tools"
+    action: ClassVar[Action] = Action.EMULATED
+    lossy: ClassVar[bool] = True
+    triggers: ClassVar[frozenset[str]] = frozenset(("tools",))
+
+    def applies(self, draft: Draft) -> bool:
+        return True
+
+    def first(self, body: Body) -> Body:
+        return body
+
+    async def answer(self, body: Body, caller: Caller) -> Outcome:
+        return Continue(body)
