@@ -77,7 +77,7 @@ class Choice(msgspec.Struct, gc=False):
     index: int | None = None
     delta: Delta | None = None
     text: msgspec.Raw = _NOTHING
-    finish_reason: str | None = None
+    finish_reason: str | msgspec.UnsetType | None = msgspec.UNSET
     logprobs: msgspec.Raw = _NOTHING
 
 
@@ -136,7 +136,7 @@ def read_event(raw: bytes, data: bytes) -> StreamEvent:
     if has_usage:
         usage = read_usage(chunk.usage)
     choices = chunk.choices
-    if choices and len(choices) == 1 and not has_usage and choices[0].finish_reason is None:
+    if choices and len(choices) == 1 and not has_usage and not choices[0].finish_reason:
         choice = choices[0]
         kind, text_bytes = _read_choice(choice)  # nearly all events are one more word
         if kind is _CONTENT and _is_plain(chunk, choice):
@@ -153,7 +153,7 @@ def read_event(raw: bytes, data: bytes) -> StreamEvent:
         text_bytes += length
         if kind is _OTHER:
             kind = found
-        if choice.finish_reason is not None:
+        if choice.finish_reason:
             finish_reasons += ((choice.index or 0, choice.finish_reason),)
     if kind is _OTHER and finish_reasons:
         kind = _FINISH
@@ -182,6 +182,7 @@ def _is_plain(chunk: Chunk, choice: Choice) -> bool:
         chunk.object == kind
         and type(chunk.created) is int
         and choice.index is not None
+        and choice.finish_reason is None
         and chunk.id
         and type(chunk.id) is str
         and type(chunk.model) is str
@@ -223,6 +224,7 @@ def _read_choice(choice: Choice) -> tuple[EventKind, int]:
 
 
 _NO_CALLS: Final = _EMPTY | {b"[]"}
+_NO_ALTERNATIVES: Final = (b'"top_logprobs":null', b'"top_logprobs": null')
 
 
 def is_usual(logprobs: bytes) -> bool:
@@ -230,6 +232,7 @@ def is_usual(logprobs: bytes) -> bool:
     return logprobs == b"null" or (
         logprobs.startswith(b'{"content":')
         and (b'"logprob":' not in logprobs or (b'"top_logprobs":' in logprobs and b'"bytes":' in logprobs))
+        and not any(nothing in logprobs for nothing in _NO_ALTERNATIVES)
     )
 
 

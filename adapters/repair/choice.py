@@ -35,7 +35,7 @@ class ChoiceRepair:
         self.cut = False
         """It ended at a stop that we found, and nothing of it may follow."""
         self.pending: list[ChunkChoice] = []
-        """Text with a finish reason, which is the end only if no more text comes (BerriAI/litellm#2195)."""
+        """A piece with text and a finish reason, which is the end only if no more comes (BerriAI/litellm#2195)."""
         self.calls = CallTracker(make_id, only_first=needs.one_call)
         self.function_call: str | None = None
         """The arguments so far of a call in the old style."""

@@ -166,7 +166,7 @@ class StreamRepair:
             )
         if choice.cut:
             return []
-        reason = self._reason_of(chunk)
+        reason, first = self._reason_of(chunk), not choice.started
         if self._chat:
             self._mend_delta(chunk, choice, last=reason is not None)
         else:
@@ -175,21 +175,24 @@ class StreamRepair:
                 chunk.put("text", "")
         says = chunk.says_something()
         out: list[ChunkChoice] = []
-        if choice.pending and says:  # what looked like the end was none
-            (before,), choice.pending = choice.pending, []
+        if choice.pending:
+            if not says:
+                return out  # the end was heard before
+            (before,), choice.pending = choice.pending, []  # what looked like the end was none
             before.put_reason(None)
             out = choice.text(before, last=False)
             if choice.cut:
                 return out
         if choice.reason is not None:
             if not says:
-                return out  # it has ended before
+                return out
             reason = None
         chunk.put_reason(reason)
+        if "finish_reason" not in chunk.choice:
+            chunk.put_choice("finish_reason", None)
         if reason is None:
-            passed = choice.text(chunk, last=False)
-            return out + passed
-        if says:
+            return out + choice.text(chunk, last=False)
+        if says or first:
             choice.pending = [chunk]
             return out
         return out + self._finish(chunk, choice, reason)

@@ -77,7 +77,7 @@ def error_of(got: Answer) -> dict[str, Any]:
 async def test_unchanged_events_are_the_bytes_that_came(server: str, client: str) -> None:
     spaced = (
         b'data: {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "y",  '
-        b'"choices":[{"index":0,"delta":{"content":"caf\\u00e9 \xe2\x80\xa8"}}], "extra": 1.50}\n\n'
+        b'"choices":[{"index":0,"delta":{"content":"caf\\u00e9 \xe2\x80\xa8"},"finish_reason":null}], "x": 1.50}\n\n'
     )
     events = (ROLE, spaced, *words("Hello"), STOP)
     async with (

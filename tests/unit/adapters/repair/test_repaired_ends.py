@@ -87,6 +87,20 @@ def test_a_reason_that_is_none_ends_nothing(none: str | None) -> None:
     assert [one["choices"][0]["finish_reason"] for one in out.events] == [None, None, None, "stop"]
 
 
+def test_a_reason_that_is_left_out_until_the_end_is_null() -> None:
+    """mlflow/mlflow#23139: clients look it up in each chunk."""
+    open_ended = [{**one, "choices": [{"index": 0, "delta": one["choices"][0]["delta"]}]} for one in (ROLE, HI, HI)]
+    out = repaired([*open_ended, STOP])
+    assert [one["choices"][0]["finish_reason"] for one in out.events] == [None, None, None, "stop"]
+
+
+def test_a_reason_on_reasoning_and_calls_ends_nothing() -> None:
+    """su-kaka/gcli2api#403."""
+    pieces = [chunk("stop", reasoning="hm"), chunk("stop", tool_calls=[call(0, "{}", "get_time", id="x")])]
+    out = repaired([chunk("stop", role="assistant", content=""), *pieces, chunk("stop")])
+    assert out.said == ("", "hm", [("get_time", "{}")], ["tool_calls"])
+
+
 def test_a_reason_on_every_chunk_counts_on_the_last() -> None:
     """BerriAI/litellm#2195, open-webui/open-webui#16377."""
     out = repaired(
@@ -105,6 +119,19 @@ def test_a_choice_ends_once() -> None:
 def test_text_after_the_end_is_not_lost() -> None:
     out = repaired([ROLE, STOP, chunk("stop", content="late")])
     assert out.said == ("late", "", [], ["stop"])
+
+
+def test_an_end_that_is_told_twice_comes_after_all_text() -> None:
+    out = repaired([ROLE, chunk("stop", content="a"), STOP])
+    assert [(one["choices"][0]["delta"].get("content"), one["choices"][0]["finish_reason"]) for one in out.events] == [
+        ("", None), ("a", "stop"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("last", [STOP, chunk("stop", content="")])
+def test_an_answer_of_nothing_ends_too(last: Any) -> None:
+    assert repaired([ROLE, last]).said == ("", "", [], ["stop"])
+    assert repaired([last]).finish[0] == ["stop"]
 
 
 def test_the_end_of_one_choice_does_not_wait_for_another() -> None:
@@ -221,6 +248,7 @@ USAGE = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
 def found_usage(payload: Any, provider: str) -> Any:
     machine = repair_of(provider).stream(EVENT_OPERATION, None, raw_body({}))
     machine.take(event_of(ROLE))
+    machine.take(event_of(HI))
     (event,) = machine.take(event_of(payload))
     assert "usage" not in json.loads(event.data)
     assert "usage" not in json.loads(event.data)["choices"][0]
@@ -269,7 +297,7 @@ def test_other_events_without_choices_are_no_errors(payload: Any) -> None:
 
 def test_plain_text_is_known_as_such_and_nothing_else_is() -> None:
     assert event_of(HI).plain
-    assert event_of({**MEMBERS, "choices": [{"index": 0, "delta": {"content": "a", "reasoning": None}}]}).plain
+    assert event_of(chunk(content="a", reasoning=None, tool_calls=None)).plain
     for odd in (
         {**HI, "id": ""}, {**HI, "object": ""}, {**HI, "created": 1.5}, {**HI, "model": None}, chunk(content=""),
         chunk("stop", content="a"), chunk("", content="a"), chunk(role="assistant", content="a"),

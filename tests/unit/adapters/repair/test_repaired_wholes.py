@@ -195,6 +195,8 @@ SHAPES: list[Any] = [
     pytest.param({"content": [{"id": 7, "token": "ab", "logprob": -1.0,
                                "top_logprobs": [{"id": 8, "token": "x", "logprob": -2.0}]}]},
                  [token("ab", -1.0, ("x", -2.0))], id="without-bytes"),
+    pytest.param({"content": [{"token": "ab", "logprob": -1.0, "bytes": [97, 98], "top_logprobs": None}]},
+                 [token("ab", -1.0)], id="null-alternatives"),
     pytest.param([{"token": "ab", "logprob": -1.0}], [token("ab", -1.0)], id="a-list"),
     pytest.param({"content": [{"id": 7, "logprob": -1.0}]}, [token("ab", -1.0)], id="numbers-of-tokens"),
     pytest.param(-0.25, [token("ab", -0.25)], id="a-number"),
