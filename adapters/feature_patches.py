@@ -21,7 +21,7 @@ from adapters.tool_patches import (
     ToolChoice,
     ToolsIfOffered,
 )
-from adapters.vocabulary import EXTENSIONS, Form, LogprobsShape
+from adapters.vocabulary import EXTENSIONS, Form, LogprobsShape, MessageRule
 from adapters.vocabulary import Patch as Word
 
 _MOST_ALTERNATIVES: Final = 20
@@ -82,7 +82,8 @@ def _tool_list(target: TargetFacts, facts: ParamSpec) -> Iterator[Patch]:
     if facts.patch is Word.CLEAN_TOOLS:
         yield CleanTools(FUNCTION_MEMBERS - {"strict"}, inline_definitions=True)
     elif nested:
-        yield CleanTools(frozenset(target.spec.messages.fields.function))
+        alike = MessageRule.STRICT_ALIKE in target.spec.messages.rules
+        yield CleanTools(frozenset(target.spec.messages.fields.function), strict_alike=alike)
 
 
 def format_patches(target: TargetFacts) -> Iterator[tuple[str, Patch]]:

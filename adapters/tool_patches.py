@@ -114,17 +114,21 @@ class FewerTools:
 class CleanTools:
     """Send tools without what the target does not know: only *keep* of a function, schemas with ``$defs``.
 
-    ``strict`` is left out where *keep* lacks it: the model is then not bound to the schema, but is told it.
+    ``strict`` is left out where *keep* lacks it: the model is then not bound to the schema, but is told it. With
+    *strict_alike* it is left out as well where only some of the tools have it.
     """
 
     keep: frozenset[str]
     inline_definitions: bool = False
+    strict_alike: bool = False
 
     def __call__(self, draft: Draft) -> None:
         tools = _decode(draft.body["tools"])
         if not isinstance(tools, list):
             return
         cleaned = [self._clean(tool, draft) for tool in tools]
+        if self.strict_alike:
+            cleaned = _strict_alike(cleaned)
         if cleaned != tools:
             draft.body["tools"] = raw(cleaned)
             draft.adjusted("tools", Action.REWRITTEN)
@@ -137,6 +141,17 @@ class CleanTools:
         if self.inline_definitions and isinstance(kept.get("parameters"), dict):
             kept["parameters"] = with_defs(kept["parameters"])
         return {"type": tool.get("type", "function"), "function": kept}
+
+
+def _strict_alike(tools: list[Any]) -> list[Any]:
+    """*tools* without ``strict`` where it is not said of all of them."""
+    functions = [
+        tool["function"] for tool in tools if isinstance(tool, dict) and isinstance(tool.get("function"), dict)
+    ]
+    if len({function.get("strict") is True for function in functions}) > 1:
+        for function in functions:
+            function.pop("strict", None)
+    return tools
 
 
 FUNCTION_MEMBERS: Final = frozenset(("name", "description", "parameters", "strict"))

@@ -114,6 +114,7 @@ class MessageRule(StrEnum):
     NO_ORPHANS = "no_orphan_tool_messages"
     UNIQUE_IDS = "unique_tool_call_ids"
     CHOICE_NEEDS_TOOLS = "tool_choice_requires_tools"
+    STRICT_ALIKE = "all_tools_strict_or_none"
     NEEDS_CONTENT = "non_assistant_needs_content"
     ONE_TRAILING_ASSISTANT = "at_most_one_trailing_assistant"
 

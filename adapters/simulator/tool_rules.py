@@ -36,6 +36,7 @@ class ToolRules:
         # A patch that takes something away is there because it is refused.
         self._no_empty_list = rule is not None and rule.patch is Patch.DROP_EMPTY_LIST
         self._no_strict = rule is not None and rule.patch is Patch.CLEAN_TOOLS
+        self._strict_alike = MessageRule.STRICT_ALIKE in spec.messages.rules
         self._choice_needs_tools = MessageRule.CHOICE_NEEDS_TOOLS in spec.messages.rules
         form = spec.params.get("response_format.json_schema")
         self._dialect = (form.dialect if form is not None else None) or DialectSpec()
@@ -69,6 +70,9 @@ class ToolRules:
                 continue
             self._only(at, tool, frozenset(self._fields.tool))
             names.add(self._check_function(f"{at}.function", tool.get("function")))
+        if self._strict_alike and len({_is_strict(tool) for tool in tools or () if tool["type"] == "function"}) > 1:
+            words = "Tools with mixed values for 'strict' are not allowed."
+            raise self._refusals.invalid(words, "tools", status=422)
         return names
 
     def _check_function(self, at: str, function: Any) -> str:
@@ -140,6 +144,10 @@ def _nodes(at: str, schema: Any) -> Iterator[tuple[str, Schema]]:
     for key in _NESTED_MAPS:
         for name, inner in (schema.get(key) or {}).items():
             yield from _nodes(f"{at}.{key}.{name}", inner)
+
+
+def _is_strict(tool: Mapping[str, Any]) -> bool:
+    return tool["function"].get("strict") is True
 
 
 def _is_object(node: Schema) -> bool:

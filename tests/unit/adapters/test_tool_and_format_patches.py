@@ -108,6 +108,17 @@ def test_tools_go_without_what_the_provider_does_not_know() -> None:
     assert sent.told == ["tools=rewritten"]
 
 
+@pytest.mark.parametrize(
+    ("strict", "sent"), [((True, None), (None, None)), ((True, True), (True, True)), ((None, False), (None, False))]
+)
+def test_tools_are_strict_all_or_none_where_they_have_to_be_alike(
+    strict: tuple[Any, ...], sent: tuple[Any, ...]
+) -> None:
+    given = [tool(f"f{number}", **({} if one is None else {"strict": one})) for number, one in enumerate(strict)]
+    functions = [one["function"] for one in sent_by(adapter_of("cerebras"), tools=given).body["tools"]]
+    assert tuple(function.get("strict") for function in functions) == sent
+
+
 def test_one_call_is_kept_where_several_come_whatever_is_said() -> None:
     sent = sent_by(adapter_of("ollama"), tools=[tool()], parallel_tool_calls=False)
     assert ("parallel_tool_calls" in sent.body, sent.told) == (False, ["parallel_tool_calls=emulated"])
