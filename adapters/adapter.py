@@ -23,6 +23,7 @@ from adapters.request_patches import compile_patches, limit_to_send
 from adapters.scrub import Scrubber
 from adapters.shapes.base import Shape
 from adapters.shapes.compile import compile_rescues, compile_shapes
+from adapters.shapes.prompt_as_chat import PromptAsChat
 from adapters.spec import Support
 from adapters.stream import progress_marker
 from adapters.target import Target
@@ -165,10 +166,11 @@ class Adapter:
         return shapes[shapes.index(after) + 1 :] if after in shapes else shapes
 
     def _shaped(self, shape: Shape, draft: Draft) -> Prepared:
-        first = self.prepare(shape.first(draft.body), draft.operation, False, draft.unsupported, shape)
-        adjustment = Adjustment(shape.param, shape.action)
-        later = tuple(other for other in first.adjustments if other != adjustment)
-        return Prepared(b"", (adjustment, *later), shape, first.needs, shape.lossy or first.lossy)
+        operation = Operation.CHAT if isinstance(shape, PromptAsChat) else draft.operation
+        first = self.prepare(shape.first(draft.body), operation, False, draft.unsupported, shape)
+        own = (Adjustment(shape.param, shape.action), *draft.adjustments)
+        later = tuple(other for other in first.adjustments if other not in own)
+        return Prepared(b"", (*own, *later), shape, first.needs, shape.lossy or first.lossy)
 
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         """The failure that an answer other than 200 stands for."""

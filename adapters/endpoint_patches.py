@@ -13,9 +13,12 @@ from adapters.vocabulary import PARAMETERS
 
 _decode = msgspec.json.Decoder().decode
 
-_OF_COMPLETIONS: Final = frozenset((
-    "prompt", "best_of", "echo", "frequency_penalty", "logit_bias", "logprobs", "max_tokens", "n", "presence_penalty",
-    "seed", "stop", "stream", "stream_options", "suffix", "temperature", "top_p", "user",
+OF_COMPLETIONS_ALONE: Final = frozenset(("best_of", "echo", "logprobs", "suffix"))
+"""Parameters of text completions that chats lack, or have in another shape."""
+
+_OF_COMPLETIONS: Final = OF_COMPLETIONS_ALONE | frozenset((
+    "prompt", "frequency_penalty", "logit_bias", "max_tokens", "n", "presence_penalty", "seed", "stop", "stream",
+    "stream_options", "temperature", "top_p", "user",
 ))  # fmt: skip
 """OpenAI's parameters of a text completion."""
 

@@ -128,7 +128,7 @@ async def _rescued(
     """Answer all the same what ended in *failure*, where there is a way; else the failure is raised."""
     found = None
     if attempt.tally is None and not attempt.first_content:
-        found = find_rescue(backend.adapter, call, call.body, failure, stream=call.stream)
+        found = find_rescue(backend.adapter, call, call.body, failure, call.operation, stream=call.stream)
     if found is None:
         raise failure
     rescue, shape = found

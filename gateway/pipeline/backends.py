@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from adapters.adapter import Adapter
 from adapters.registry import load_spec
+from adapters.shapes.prompt_as_chat import chat_stands_in
 from adapters.spec import ProviderSpec
 from adapters.target import Target
 from adapters.types import Operation
@@ -101,6 +102,8 @@ class Backends:
             # The bundled engine makes no vectors unless it was started for that.
             if operation is not Operation.EMBEDDINGS or settings.embeddings or not settings.local
         }
+        if Operation.COMPLETIONS not in heads and chat_stands_in(spec):
+            heads[Operation.COMPLETIONS] = heads[Operation.CHAT]
         secrets = settings.keys + tuple(value.get_secret_value() for value in settings.headers.values())
         return Backend(
             target,

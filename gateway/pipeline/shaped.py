@@ -16,10 +16,12 @@ from adapters.repair.stream import StreamRepair
 from adapters.shapes.base import Answer, Continue, Outcome, Rescue, Shape, Split
 from adapters.shapes.bodies import without
 from adapters.shapes.fan_out import merged
+from adapters.shapes.prompt_as_chat import PromptAsChat, text_completion
 from adapters.shapes.together import together
 from adapters.shapes.usage import sum_of_calls
 from adapters.stream import read_usage
-from adapters.types import Adjustment, Body
+from adapters.types import Adjustment, Body, Operation
+from gateway.pipeline.as_completion import AsCompletion
 from gateway.pipeline.backend import Backend
 from gateway.pipeline.call import Attempt, Call
 from gateway.pipeline.child_stream import Opened
@@ -53,6 +55,7 @@ class ShapedCalls:
         self.tally = attempt.tally = Tally()
         self._call, self._attempt, self._backend, self._head, self._clock = call, attempt, backend, head, clock
         self._first_event_seconds = first_event_seconds
+        self._operation = call.operation
         self._services = services
         self._hop = services.hop_header_after(call.hops) if call.hops else services.hop_header
         self._places = Places(backend.concurrency)
@@ -60,10 +63,23 @@ class ShapedCalls:
 
     async def begin(self, shape: Shape, body: Body) -> UpstreamResponse:
         """The answer to *body* by way of *shape*, as if it came from one upstream."""
+        if isinstance(shape, PromptAsChat):
+            return await self._begin_chat(shape, body)
         outcome = await shape.answer(body, Caller(self, shape))
         if self._call.stream:
             return self._streamed(outcome, shape)
         return Told(await self._finished(outcome, shape), self._call.operation, stream=False)
+
+    async def _begin_chat(self, shape: PromptAsChat, body: Body) -> UpstreamResponse:
+        """The answer to a text completion for which a chat stands in."""
+        self._operation = Operation.CHAT
+        outcome = await shape.answer(body, Caller(self, shape))
+        if self._call.stream:
+            return AsCompletion(self._streamed(outcome, shape), self._heard)
+        return Told(text_completion(await self._finished(outcome, shape)), self._call.operation, stream=False)
+
+    def _heard(self) -> None:
+        self._clock.content_came(self._services.clock(), self._first_event_seconds)
 
     async def begin_again(self, rescue: Rescue, shape: Shape, failure: ProviderError) -> UpstreamResponse:
         """The answer to the client's own body, which has ended in *failure*, by way of what *rescue* found."""
@@ -100,7 +116,7 @@ class ShapedCalls:
         opened = await self._send(body, prepared)
         try:
             raw, answer = await read_whole(
-                opened.response, self._backend.adapter, self._call.operation, prepared.needs, body
+                opened.response, self._backend.adapter, self._operation, prepared.needs, body
             )
         except ProviderError as failure:
             opened.sent.failure = failure
@@ -132,7 +148,7 @@ class ShapedCalls:
             return self._merged([partial(self._open, body, shape) for body in outcome.bodies])
         if isinstance(outcome, Continue):
             return self._merged([partial(self._open, outcome.body, shape)], outcome)
-        return Told(outcome, self._call.operation, stream=True)
+        return Told(outcome, self._operation, stream=True)
 
     def _merged(self, openers: list[Callable[[], Awaitable[Opened]]], after: Continue | None = None) -> MergedStream:
         return MergedStream(openers, self._backend.adapter, after.usage if after is not None else None)
@@ -156,7 +172,7 @@ class ShapedCalls:
         try:
             if not is_stream(opened.response):
                 provider = self._attempt.target.provider
-                events = await read_as_stream(opened.response, self._call.operation, provider)
+                events = await read_as_stream(opened.response, self._operation, provider)
                 opened.response = Told.of_events(events)
             opened.repair = self._repair(prepared, body)
         except BaseException as error:
@@ -169,7 +185,7 @@ class ShapedCalls:
     # One request
 
     def _prepare(self, body: Body, after: Shape, *, stream: bool) -> Prepared:
-        prepared = self._backend.adapter.prepare(body, self._call.operation, stream, self._call.unsupported, after)
+        prepared = self._backend.adapter.prepare(body, self._operation, stream, self._call.unsupported, after)
         self._tell(prepared.adjustments)
         return prepared
 
@@ -183,7 +199,7 @@ class ShapedCalls:
         """What may still answer *body*; not twice in a row."""
         if after in self._rescuing:
             return None
-        found = find_rescue(self._backend.adapter, self._call, body, failure, stream=stream)
+        found = find_rescue(self._backend.adapter, self._call, body, failure, self._operation, stream=stream)
         if found is not None:
             self._rescuing[found[1]] = found[0]
             self._tell((Adjustment(found[1].param, found[1].action),))
@@ -217,15 +233,15 @@ class ShapedCalls:
         return _Opened(response, sent, self._places)
 
     def _repair(self, prepared: Prepared, body: Body) -> StreamRepair:
-        return self._backend.adapter.repair.stream(self._call.operation, prepared.needs, body)
+        return self._backend.adapter.repair.stream(self._operation, prepared.needs, body)
 
 
 def find_rescue(
-    adapter: Adapter, call: Call, body: Body, failure: ProviderError, *, stream: bool
+    adapter: Adapter, call: Call, body: Body, failure: ProviderError, operation: Operation, *, stream: bool
 ) -> tuple[Rescue, Shape] | None:
     """What may still answer *body*, which has ended in *failure*; None nearly always."""
     for rescue in adapter.rescues:
-        shape = rescue.rescued(Draft(body.copy(), call.operation, stream, call.unsupported), failure)
+        shape = rescue.rescued(Draft(body.copy(), operation, stream, call.unsupported), failure)
         if shape is not None:
             return rescue, shape
     return None
