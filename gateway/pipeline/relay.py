@@ -12,7 +12,17 @@ from adapters.answers import SHAPE_ERRORS
 from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
 from adapters.repair.stream import AnswerFailedError, StreamRepair
-from adapters.stream import StreamEvent, add_usage, is_progress, read_event, usage_event, with_model, without_usage
+from adapters.stream import (
+    StreamEvent,
+    TextShape,
+    add_usage,
+    is_progress,
+    read_event,
+    text_shape,
+    usage_event,
+    with_model,
+    without_usage,
+)
 from adapters.types import EventKind, FailureKind, Usage
 from gateway.pipeline.call import Attempt, Call
 from gateway.pipeline.clock import AttemptClock
@@ -24,6 +34,8 @@ _MAX_MALFORMED: Final = 2
 _MAX_HELD_BYTES: Final = 262_144
 # How long the end of the body may follow the end of the answer before the connection is given up.
 _LINGER_SECONDS: Final = 1.0
+# A stream whose text events are all of different shapes is not worth the comparison.
+_MOST_SHAPES: Final = 8
 _ERROR, _OTHER, _USAGE = EventKind.ERROR, EventKind.OTHER, EventKind.USAGE
 
 
@@ -71,6 +83,9 @@ class StreamRelay:
         self._progress = progress
         self._usage_per_choice = usage_per_choice
         self._splitter = SseSplitter()
+        self._shape: TextShape | None = None
+        """That of the stream's last text event which has passed unchanged."""
+        self._shapes_left = _MOST_SHAPES
         self._batch: list[bytes] = []
         self._held_bytes = 0
         self._malformed = 0
@@ -88,6 +103,14 @@ class StreamRelay:
         """Take the next bytes of the body."""
         if self._ended:
             return
+        # Nearly every read is one more word, in one event, and ends here.
+        if self._shape is not None and self._splitter.at_boundary and self._repair.idle:
+            text_bytes = self._shape.text_bytes(data)
+            if text_bytes and self._content_events < self._most_events and not self._batch:
+                now = self._now()
+                self._count_content(text_bytes, now)
+                self._out.write(data, now)
+                return
         try:
             for event in self._splitter.feed(data):
                 payload = event.data
@@ -143,6 +166,12 @@ class StreamRelay:
     # One event
 
     def _take(self, raw: bytes, payload: bytes) -> None:
+        if self._shape is not None and self._repair.idle and self._content_events < self._most_events:
+            text_bytes = self._shape.text_bytes(raw)
+            if text_bytes:
+                self._count_content(text_bytes, self._now())
+                self._batch.append(raw)
+                return
         if self._progress is not None and is_progress(payload, self._progress):
             return
         try:
@@ -166,15 +195,22 @@ class StreamRelay:
         if not event.has_choices and kind is _OTHER:
             return  # it says nothing, and some clients index choices[0]
         if kind is not _OTHER and kind is not _USAGE:
-            self._attempt.text_bytes += event.text_bytes
-            self._content_events += 1
-            self._clock.content_came(self._now(), self._stall_seconds)
+            self._count_content(event.text_bytes, self._now())
         if self._repair.may_pass(event):
             self._pass(event)
+            if self._shapes_left and self._model is None:
+                # Seldom the first event's: it has the role too.
+                self._shapes_left -= 1
+                self._shape = text_shape(event)
         else:
             self._repaired(event)
         if self._content_events > self._most_events and not self._ended:
             self._fail(ProviderError(FailureKind.TOO_LARGE, self._says("went on past the token limit it was given")))
+
+    def _count_content(self, text_bytes: int, now: float) -> None:
+        self._attempt.text_bytes += text_bytes
+        self._content_events += 1
+        self._clock.content_came(now, self._stall_seconds)
 
     def _note_malformed(self) -> None:
         self._malformed += 1

@@ -58,6 +58,11 @@ class SseSplitter:
                 return events
         return self._feed_any(data)
 
+    @property
+    def at_boundary(self) -> bool:
+        """Nothing is held: the next byte begins an event."""
+        return self._clean
+
     def close(self) -> SseEvent | None:
         """What is left at the end of the stream: by the specification to be dropped, but providers end like that."""
         self._raise_failure()
