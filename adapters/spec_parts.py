@@ -176,6 +176,8 @@ class ModelSpec(Fact):
     cached_input: Decimal | None = Field(default=None, alias="cached_in")
     per_audio_hour: Decimal | None = None
     per_million_characters: Decimal | None = Field(default=None, alias="per_1m_chars")
+    tiers: bool = False
+    """Past some length of the prompt more is asked than these prices."""
     vision: bool = False
     status: ModelStatus = ModelStatus.PRODUCTION
     retired_on: date | None = None

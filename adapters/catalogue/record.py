@@ -146,7 +146,7 @@ def from_file(listed: ModelSpec, source: str) -> ModelRecord:
         cached_input_ptoken=price(listed.cached_input, MILLION),
         audio_phour=price(listed.per_audio_hour, 1),
         pcharacter=price(listed.per_million_characters, MILLION),
-        long_prompts_cost_more=listed.facts.get("tiers") is True,
+        long_prompts_cost_more=listed.tiers,
         vision=listed.vision,
         status=listed.status,
         retired_on=listed.retired_on,
