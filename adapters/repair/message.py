@@ -6,9 +6,65 @@ from typing import Any
 
 from adapters.draft import AnswerNeeds
 from adapters.repair import logprobs
-from adapters.repair.chunk import ChunkChoice, holds, value_of
+from adapters.repair.calls import arguments_text
+from adapters.repair.choice import ChoiceRepair
+from adapters.repair.chunk import ChunkChoice, holds, object_of, value_of
 from adapters.repair.rules import Rules
 from adapters.stream import is_usual
+
+
+def mend_delta(
+    chunk: ChunkChoice, choice: ChoiceRepair, rules: Rules, needs: AnswerNeeds, *, new_style: bool, last: bool
+) -> None:
+    """Put the delta of a chat's *choice* in order, but for its text, which may have to be held.
+
+    *new_style*: the client offered ``tools``; *last*: the choice seems to end here.
+    """
+    delta = chunk.delta
+    if not choice.started:
+        choice.started = True
+        if not holds(delta.get("role")):
+            delta.pop("role", None)
+            chunk.delta = delta = {"role": "assistant", **delta}
+            chunk.changed = True
+    elif "role" in delta:
+        chunk.take("role")  # clients that join deltas would join it as well
+    name_reasoning(chunk, rules)
+    join_parts(chunk)
+    name_logprobs(chunk, needs)
+    if "function_call" in delta and holds(delta["function_call"]):
+        _mend_function_call(chunk, choice, new_style=new_style)
+    if "tool_calls" in delta and value_of(delta["tool_calls"]) is not None:
+        _mend_calls(chunk, choice, last=last)
+
+
+def _mend_calls(chunk: ChunkChoice, choice: ChoiceRepair, *, last: bool) -> None:
+    parts = value_of(chunk.delta["tool_calls"])
+    if not isinstance(parts, list) or not parts:
+        chunk.take("tool_calls")
+        return
+    mended = choice.calls.feed(parts, last=last)
+    if not mended:
+        chunk.take("tool_calls")
+    elif mended != parts:
+        chunk.put("tool_calls", mended)
+
+
+def _mend_function_call(chunk: ChunkChoice, choice: ChoiceRepair, *, new_style: bool) -> None:
+    call = object_of(chunk.delta["function_call"])
+    if holds(chunk.delta.get("tool_calls")) or (len(choice.calls) and not choice.old_style):
+        chunk.take("function_call")  # the same call in both styles
+        return
+    if new_style:
+        choice.old_style = True
+        chunk.take("function_call")
+        chunk.put("tool_calls", [{"index": 0, "function": {name: value_of(value) for name, value in call.items()}}])
+        return
+    found = value_of(call.get("arguments"))
+    text = arguments_text(found)
+    choice.function_call = (choice.function_call or "") + text
+    if text != found:
+        chunk.put("function_call", {**call, "arguments": text})
 
 
 def name_reasoning(chunk: ChunkChoice, rules: Rules) -> None:

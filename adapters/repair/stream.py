@@ -11,12 +11,11 @@ import msgspec
 from adapters.draft import AnswerNeeds
 from adapters.failures import ErrorFields, error_fields
 from adapters.repair.asked import choices_asked_for, names_a_tool, tools_in_text
-from adapters.repair.calls import arguments_text
 from adapters.repair.choice import ChoiceRepair
 from adapters.repair.chunk import ChunkChoice, holds, object_of, value_of
 from adapters.repair.envelope import Envelope
 from adapters.repair.finish import FAILED, STOP, settled, was_cut
-from adapters.repair.message import join_parts, name_logprobs, name_reasoning
+from adapters.repair.message import mend_delta
 from adapters.repair.rules import Rules
 from adapters.stream import StreamEvent, read_event
 from adapters.types import EventKind, Operation
@@ -65,6 +64,7 @@ class StreamRepair:
         self._chat = operation is Operation.CHAT
         self._needs = needs or _NO_NEEDS
         self._request = request
+        self._new_style = "tools" in request
         self._expected = choices_asked_for(request)
         self._envelope = Envelope(rules, operation, stream=stream)
         self._tools = tools_in_text(request) if rules.calls_in_content else frozenset()
@@ -168,7 +168,7 @@ class StreamRepair:
             return []
         reason, first = self._reason_of(chunk), not choice.started
         if self._chat:
-            self._mend_delta(chunk, choice, last=reason is not None)
+            mend_delta(chunk, choice, self._rules, self._needs, new_style=self._new_style, last=reason is not None)
         else:
             choice.started = True
             if not isinstance(value_of(chunk.choice.get("text")), str):
@@ -241,53 +241,6 @@ class StreamRepair:
             fields = error_fields({"error": error}) if error else None
             raise AnswerFailedError(fields or ErrorFields(message=f"The answer ended with finish_reason '{found}'."))
         return reason
-
-    # Its delta
-
-    def _mend_delta(self, chunk: ChunkChoice, choice: ChoiceRepair, *, last: bool) -> None:
-        delta = chunk.delta
-        if not choice.started:
-            choice.started = True
-            if not holds(delta.get("role")):
-                delta.pop("role", None)
-                chunk.delta = delta = {"role": "assistant", **delta}
-                chunk.changed = True
-        elif "role" in delta:
-            chunk.take("role")  # clients that join deltas would join it as well
-        name_reasoning(chunk, self._rules)
-        join_parts(chunk)
-        name_logprobs(chunk, self._needs)
-        if "function_call" in delta and holds(delta["function_call"]):
-            self._mend_function_call(chunk, choice)
-        if "tool_calls" in delta and value_of(delta["tool_calls"]) is not None:
-            self._mend_calls(chunk, choice, last=last)
-
-    def _mend_calls(self, chunk: ChunkChoice, choice: ChoiceRepair, *, last: bool) -> None:
-        parts = value_of(chunk.delta["tool_calls"])
-        if not isinstance(parts, list) or not parts:
-            chunk.take("tool_calls")
-            return
-        mended = choice.calls.feed(parts, last=last)
-        if not mended:
-            chunk.take("tool_calls")
-        elif mended != parts:
-            chunk.put("tool_calls", mended)
-
-    def _mend_function_call(self, chunk: ChunkChoice, choice: ChoiceRepair) -> None:
-        call = object_of(chunk.delta["function_call"])
-        if holds(chunk.delta.get("tool_calls")) or (len(choice.calls) and not choice.old_style):
-            chunk.take("function_call")  # the same call in both styles
-            return
-        if "tools" in self._request:  # the client knows the new style alone
-            choice.old_style = True
-            chunk.take("function_call")
-            chunk.put("tool_calls", [{"index": 0, "function": {name: value_of(value) for name, value in call.items()}}])
-            return
-        found = value_of(call.get("arguments"))
-        text = arguments_text(found)
-        choice.function_call = (choice.function_call or "") + text
-        if text != found:
-            chunk.put("function_call", {**call, "arguments": text})
 
     # All around
 
