@@ -17,12 +17,12 @@ from adapters.target import Target
 from adapters.types import Operation
 from gateway.pipeline.fan_out import MergedStream
 from gateway.pipeline.tally import SentCall
-from gateway.upstream.base import BodySink
+from gateway.upstream.base import BodySink, UpstreamResponse
 from tests.fakes.body_sink import CollectingSink
 from tests.fakes.openai_answers import DONE, ROLE, STOP, payloads, usage_chunk, words
 
 ADAPTER = Adapter(Target("p/up", "p", "up", load_spec("openai_compatible")))
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8)
+TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 
 
 class Upstream:
@@ -34,7 +34,7 @@ class Upstream:
         self.sink: BodySink | None = None
         self.sent: SentCall | None = SentCall(30)
         self.repair: StreamRepair | None = ADAPTER.repair.stream(Operation.CHAT, None)
-        self.response = self
+        self.response: UpstreamResponse = self
         self.closed = False
 
     async def read(self, limit_bytes: int) -> bytes:
