@@ -71,7 +71,8 @@ class Adapter:
         if target.fine_tunes is not None and spec.lora is not None:
             self._name_adapter = AdapterNaming(target.fine_tunes, spec.lora, self._provider)
         canonical = spec.canonical(target.model)
-        patches = compile_patches(spec, self._provider, canonical, target.max_output_tokens, offers)
+        most, window = target.max_output_tokens, target.context_window
+        patches = compile_patches(spec, self._provider, canonical, most, offers, window)
         self._patches = patches.by_param
         self._shapes = compile_shapes(spec, self._provider, offers, target.model)
         self.rescues = compile_rescues(spec, self._shapes)

@@ -60,7 +60,7 @@ def shortfall(target: Target, body: Body, operation: Operation) -> tuple[int, in
     window = target.context_window
     if window is None:
         return None
-    answer = _wanted(body) if target.spec.context.overflow is Overflow.LOWERS_LIMIT else 0
+    answer = _wanted(body, target, window) if target.spec.context.overflow is Overflow.LOWERS_LIMIT else 0
     # No tokenizer makes more tokens than there are bytes, so nearly all requests are through here.
     if len(bytes(body.get(_PROMPTS[operation], b""))) + answer <= window:
         return None
@@ -82,7 +82,16 @@ def least_tokens(body: Body, operation: Operation) -> int:
     return max((len(one) if isinstance(one, list) else _least(str(one)) for one in _as_list(value)), default=0)
 
 
-def _wanted(body: Body) -> int:
+def _wanted(body: Body, target: Target, window: int) -> int:
+    """Tokens that the answer may have by its limit, as it is sent: 0 for one beyond all bounds, which is lowered."""
+    asked = _asked(body)
+    most = target.max_output_tokens
+    if most is not None:
+        return min(asked, most)
+    return asked if asked < window else 0
+
+
+def _asked(body: Body) -> int:
     for name in _LIMITS:
         raw = bytes(body.get(name, b""))
         if raw.isdigit() and len(raw) < 10:

@@ -9,10 +9,12 @@ import msgspec
 
 from adapters.draft import Draft, Unsupported
 from adapters.patches import unsupported
+from adapters.pricing import estimated_tokens
 from adapters.types import Action, Operation
 
 OLD_LIMIT: Final = "max_tokens"
 NEW_LIMIT: Final = "max_completion_tokens"
+_OF_THE_PROMPT: Final = ("messages", "tools", "prompt")
 DEFAULT_LIMIT: Final = 4096
 """For answers that need a limit and were given none."""
 
@@ -21,13 +23,15 @@ DEFAULT_LIMIT: Final = 4096
 class OutputLimit:
     """Send one limit for the answer: the newer name's value where both came, under the name the target knows.
 
-    A limit above *most* is lowered to it. *name* is None where the target knows both names; text completions have
-    the old one alone.
+    A limit above *most* is lowered to it; where no *most* is known, one that not even an empty prompt leaves room for
+    in the *window* is lowered to what this prompt leaves. *name* is None where the target knows both names; text
+    completions have the old one alone.
     """
 
     provider: str
     name: str | None
     most: int | None
+    window: int | None = None
 
     def __call__(self, draft: Draft) -> None:
         body = draft.body
@@ -41,10 +45,11 @@ class OutputLimit:
             del body[OLD_LIMIT]
             if bytes(newer) != bytes(older):
                 draft.adjusted(OLD_LIMIT, Action.DROPPED)
-        if self.most is not None and int(bytes(value)) > self.most:
+        most = self._most(draft, int(bytes(value)))
+        if most is not None:
             if draft.unsupported is Unsupported.REJECT:
-                raise unsupported(given, self.provider, f"Its answers have at most {self.most} tokens.")
-            value = msgspec.Raw(b"%d" % self.most)
+                raise unsupported(given, self.provider, f"Its answers have at most {most} tokens.")
+            value = msgspec.Raw(b"%d" % most)
             draft.adjusted(given, Action.CLAMPED)
             draft.lossy = True
         name = OLD_LIMIT if draft.operation is Operation.COMPLETIONS else self.name or given
@@ -52,6 +57,17 @@ class OutputLimit:
             del body[given]
             draft.adjusted(given, Action.RENAMED)
         body[name] = value
+
+    def _most(self, draft: Draft, asked: int) -> int | None:
+        """What to lower the limit *asked* to; None where it may stay."""
+        if self.most is not None:
+            return self.most if asked > self.most else None
+        if self.window is None or asked < self.window:
+            return None
+        prompt = sum(len(bytes(draft.body[name])) for name in _OF_THE_PROMPT if name in draft.body)
+        # No prompt has more tokens than bytes; of a long one that would leave nothing, so it is estimated.
+        room = self.window - (prompt if prompt < self.window // 4 else estimated_tokens(prompt))
+        return max(1, room)
 
 
 @dataclass(frozen=True, slots=True)

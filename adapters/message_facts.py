@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from adapters.spec import ProviderSpec
+from adapters.spec_parts import Entry
 from adapters.vocabulary import MessageRule, PartSupport, Patch, Support, ToolCallIds
 
 REASONING_FIELDS: Final = frozenset((
@@ -89,11 +90,7 @@ def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageF
     replay = said.assistant_reasoning_in
     name = said.name
     developer = said.developer_role
-    # What depends on a template nobody has seen is not relied on.
-    sure = developer is None or (
-        developer.held_by(canonical) and (developer.support is not Support.CONDITIONAL or bool(developer.models))
-    )
-    to_system = not sure
+    to_system = developer is not None and not _relied_on(developer, canonical)
     fields = said.fields
     tags = replay is not None and canonical.startswith(replay.think_tags) if replay and replay.think_tags else False
     kept = frozenset(field for field in (replay.field, replay.alias) if field) if replay else frozenset()
@@ -105,7 +102,7 @@ def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageF
         developer_to_system=to_system,
         functions=not said.roles or "function" in said.roles,
         single_system=said.wants_single_system(canonical),
-        system_to_user=mid is not None and mid.patch is Patch.MAP_TO_USER and not mid.held_by(canonical),
+        system_to_user=mid is not None and mid.patch is Patch.MAP_TO_USER and not _relied_on(mid, canonical),
         names=name is None or name.support not in _LACKING,
         prefix_names=name is not None and name.patch is Patch.PREFIX_CONTENT,
         parts=frozenset(
@@ -130,6 +127,11 @@ def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageF
         ids=said.ids_for(canonical),
         rules=frozenset(said.rules) - {MessageRule.CHOICE_NEEDS_TOOLS},
     )
+
+
+def _relied_on(entry: Entry, canonical: str) -> bool:
+    """Whether the model certainly has it: what depends on a template nobody has seen is not relied on."""
+    return entry.held_by(canonical) and (entry.support is not Support.CONDITIONAL or bool(entry.models))
 
 
 def _text_roles(said: bool | tuple[str, ...]) -> frozenset[str]:

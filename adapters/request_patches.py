@@ -51,10 +51,15 @@ class RequestPatches:
 
 
 def compile_patches(
-    spec: ProviderSpec, provider: str, canonical: str = "", most: int | None = None, offers: Offers | None = None
+    spec: ProviderSpec,
+    provider: str,
+    canonical: str = "",
+    most: int | None = None,
+    offers: Offers | None = None,
+    window: int | None = None,
 ) -> RequestPatches:
-    """The patches for the model called *canonical*, whose answers have at most *most* tokens."""
-    compiler = _Compiler(TargetFacts(spec, provider, canonical, most, offers))
+    """The patches for the model called *canonical*, whose answers have at most *most* tokens, within *window*."""
+    compiler = _Compiler(TargetFacts(spec, provider, canonical, most, offers, window))
     compiled = compile_conflicts(spec, provider, canonical)
     special: set[str] = set(compiled.keys() & (CONTRACT - {OLD_LIMIT, NEW_LIMIT}))
     for param, patch in compiler.patches():
@@ -140,9 +145,9 @@ class _Compiler:
             name = NEW_LIMIT
         elif newer is not None and newer.to is not None:
             name = newer.to
-        patch = OutputLimit(self.target.provider, name, self.target.most)
+        patch = OutputLimit(self.target.provider, name, self.target.most, self.target.window)
         yield NEW_LIMIT, patch
-        if self.target.most is not None or name not in (None, OLD_LIMIT):
+        if self.target.most is not None or self.target.window is not None or name not in (None, OLD_LIMIT):
             yield OLD_LIMIT, patch
 
     def _choices(self, facts: ParamSpec) -> Patch | None:

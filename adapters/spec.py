@@ -148,6 +148,15 @@ class ProviderSpec(Fact):
         raise_all(type(self), unknown)
         return self
 
+    @model_validator(mode="after")
+    def _choices_are_counted(self) -> Self:
+        facts = self.params.get("n")
+        unbounded = facts is not None and facts.support is Support.LIMITED and facts.max is None
+        if unbounded and facts is not None and facts.patch is not Patch.FAN_OUT:
+            message = "'limited' needs 'max', the most choices of one request, or 'patch: fan_out'"
+            raise_all(type(self), [at(("params", "n"), None, message)])
+        return self
+
     @property
     def hosted(self) -> bool:
         return self.kind is Kind.HOSTED

@@ -28,6 +28,8 @@ class TargetFacts:
     """The most tokens of an answer."""
     offers: Offers | None
     """Tells of what depends on the model whether it has it; None: not known yet."""
+    window: int | None = None
+    """The tokens that prompt and answer may have together."""
 
     def has_no(self, facts: ParamSpec) -> bool:
         """Whether sending the parameter has no effect, or is not allowed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from adapters.draft import Draft
 from adapters.shapes.after_refusal import AfterRefusal
 from adapters.shapes.base import Rescue, Shape
 from adapters.shapes.conditions import Predicate, compile_conflict
@@ -153,6 +154,9 @@ def _how(facts: ParamSpec | None, canonical: str, weaker: How) -> How | None:
 def _fake_stream(spec: ProviderSpec, canonical: str) -> list[Shape]:
     always: list[Predicate] = []
     shapes: list[Shape] = []
+    facts = spec.params.get("stream")
+    if facts is not None and facts.patch is Patch.FAKE_STREAM and not facts.held_by(canonical):
+        always.append(_any)
     for conflict in spec.conflicts:
         predicate = compile_conflict(conflict, canonical) if conflict.patch is Patch.FAKE_STREAM else None
         if predicate is None:
@@ -162,6 +166,11 @@ def _fake_stream(spec: ProviderSpec, canonical: str) -> list[Shape]:
         else:
             always.append(predicate)
     return [*shapes, FakeStream(tuple(always))] if always else shapes
+
+
+def _any(draft: Draft) -> bool:
+    """Every request is in it."""
+    return True
 
 
 def _conflicts(spec: ProviderSpec, canonical: str, patch: Patch) -> tuple[Predicate, ...]:

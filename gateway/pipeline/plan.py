@@ -31,7 +31,7 @@ class Route:
     patched: frozenset[str]
     """Parameters that one of the targets may not take as they are."""
     least_output: int | None
-    """The lowest of the targets' limits for an answer."""
+    """The lowest of the targets' limits for an answer, or of their windows where no limit is known."""
     alias: bytes | None = None
     """JSON of the name that answers carry as ``model``; None: the upstream's own (decision 25)."""
 
@@ -40,7 +40,7 @@ class Route:
         """Prepare *model*; raises `policies.base.PolicyError` for an unknown strategy."""
         candidates = tuple(Candidate(backend.target, position) for position, backend in enumerate(backends))
         adapters = [backend.adapter for backend in backends]
-        limits = [limit for target in model.targets if (limit := target.max_output_tokens) is not None]
+        bounds = [target.max_output_tokens or target.context_window for target in model.targets]
         return cls(
             model,
             get_policy(model.strategy),
@@ -48,7 +48,7 @@ class Route:
             backends,
             frozenset[str]().union(*(adapter.special for adapter in adapters)),
             frozenset[str]().union(*(adapter.patched for adapter in adapters)),
-            min(limits, default=None),
+            min((bound for bound in bounds if bound is not None), default=None),
             alias,
         )
 
@@ -99,7 +99,9 @@ def _able(backends: list[Backend], call: Call) -> list[Backend]:
             lossy = prepared.lossy
         able.append((lossy, backend))
     if not able:
-        raise UnsupportedParameterError(" ".join(dict.fromkeys(failure.message for failure in refused)), param=refused[0].param)
+        raise UnsupportedParameterError(
+            " ".join(dict.fromkeys(failure.message for failure in refused)), param=refused[0].param
+        )
     if call.unsupported in (Unsupported.AUTO, Unsupported.DROP):
         able.sort(key=lambda pair: pair[0])
     return [backend for _, backend in able]
