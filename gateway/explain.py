@@ -33,6 +33,15 @@ if TYPE_CHECKING:
 _PROMPTS: Final = {"input": Operation.EMBEDDINGS, "prompt": Operation.COMPLETIONS}
 
 
+_STATES: Final = {
+    Life.PREVIEW: "a preview",
+    Life.DEPRECATED: "deprecated",
+    Life.ENDING: "about to be retired",
+    Life.DOUBTED: "perhaps no longer served",
+    Life.RETIRED: "retired",
+}
+
+
 class Verdict(StrEnum):
     """Whether a target would be asked."""
 
@@ -205,8 +214,8 @@ def _remarks(target: Target, today: date) -> list[str]:
     remarks = []
     life = record.life(today)
     if life is not Life.SERVED:
-        ends = f", since {record.retired_on}" if life is Life.RETIRED else f", until {record.retired_on}"
-        remarks.append(f"the model is {life}{ends if record.retired_on is not None else ''}")
+        day = f" ({record.retired_on})" if record.retired_on is not None else ""
+        remarks.append(f"the model is {_STATES[life]}{day}")
     if record.long_prompts_cost_more:
         remarks.append("long prompts cost more than the price that is reckoned with")
     return remarks

@@ -95,7 +95,7 @@ class Life(StrEnum):
     PREVIEW = "preview"
     DEPRECATED = "deprecated"
     ENDING = "ending"  # within `WARN_BEFORE`
-    DOUBTED = "doubted"  # sources differ on whether it is served at all
+    DOUBTED = "uncertain"  # sources differ on whether it is served at all
     RETIRED = "retired"
 
 

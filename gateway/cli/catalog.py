@@ -84,6 +84,8 @@ def sync(
 def _first_list(where: str) -> PriceFile:
     if where.startswith("https://"):
         return fetched_price_file(PriceList.LITELLM, where, _fetch(where))
+    if "://" in where:
+        raise PriceListError(f"{where} is not fetched: prices come over https or not at all")
     if where:
         return read_price_file(PriceList.LITELLM, Path(where))
     found = installed_price_file(PriceList.LITELLM)
@@ -96,6 +98,8 @@ def _fetch(url: str) -> bytes:
     try:
         with httpx2.stream("GET", url, timeout=_FETCH_SECONDS, follow_redirects=True) as response:
             response.raise_for_status()
+            if response.url.scheme != "https":
+                raise PriceListError(f"{url} leads to {response.url.host} without https")
             data = bytearray()
             for chunk in response.iter_bytes():
                 data += chunk

@@ -196,7 +196,7 @@ class TargetSettings(_Section):
     adapters: dict[str, str | int] = Field(
         default={}, description="Fine-tunes by the client's part of the name, with what the provider calls each."
     )
-    price: PriceSettings | None = Field(default=None, description="In place of the provider file's price.")
+    price: PriceSettings | None = Field(default=None, description="In place of the catalogue's price.")
     context_window: int | None = Field(default=None, ge=1, description="Most tokens of prompt and answer.")
     max_output_tokens: int | None = Field(default=None, ge=1, description="Most tokens of an answer.")
     traits: dict[str, str] = Field(default={}, description="Words of yours about the target: region, hardware.")

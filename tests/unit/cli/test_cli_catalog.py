@@ -123,3 +123,10 @@ def test_a_file_that_is_no_price_list_leaves_no_snapshot(home: Path, second: Pat
 
     assert done.exit_code == 1
     assert not (home / "snapshot.json").exists()
+
+
+def test_prices_are_not_fetched_over_plain_http(home: Path, second: Path) -> None:
+    done = sync(home, second, "--litellm", "http://127.0.0.1:1/prices.json")
+
+    assert done.exit_code == 1
+    assert "https" in done.stderr

