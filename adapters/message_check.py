@@ -45,7 +45,9 @@ def _message_type(facts: MessageFacts) -> Any:
     call = _struct("ToolCall", call_fields, facts.nested)
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = [
         ("role", Literal[tuple(sorted(facts.roles))] if facts.roles else str),
-        ("content", _content_type(facts) | UnsetType, UNSET),
+        ("content", _content_type(facts) | None | UnsetType, UNSET)
+        if facts.null_content
+        else ("content", _content_type(facts)),
         ("tool_calls", Annotated[list[call], Meta(min_length=1)] | UnsetType, UNSET),  # type: ignore[valid-type]
         ("tool_call_id", identifier | UnsetType, UNSET),
     ]
@@ -65,7 +67,7 @@ def _message_type(facts: MessageFacts) -> Any:
 
 def _content_type(facts: MessageFacts) -> Any:
     if ALL in facts.text_roles:
-        return str | None
+        return str
     kinds: Any = Literal[tuple(sorted(facts.parts))] if facts.parts else str
     members: list[tuple[str, Any] | tuple[str, Any, Any]] = [("type", kinds), ("text", str | UnsetType, UNSET)]
     if facts.nested:
@@ -73,7 +75,7 @@ def _content_type(facts: MessageFacts) -> Any:
     elif not facts.cache_control:
         members.append(("cache_control", _NEVER, UNSET))
     part = _struct("Part", members, facts.nested)
-    return str | Annotated[list[part], Meta(min_length=1)] | None  # type: ignore[valid-type]
+    return str | Annotated[list[part], Meta(min_length=1)]  # type: ignore[valid-type]
 
 
 def _struct(name: str, fields: list[Any], closed: bool) -> Any:

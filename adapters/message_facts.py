@@ -47,6 +47,8 @@ class MessageFacts:
     reasoning_fields: frozenset[str]
     reasoning_as_tags: bool
     nulls: bool
+    null_content: bool
+    """What is said beside tool calls may be null."""
     empty_calls: bool
     """An empty list of calls is taken."""
     cache_control: bool
@@ -74,6 +76,7 @@ class MessageFacts:
             or self.text_roles
             or self.reasoning_known
             or not self.nulls
+            or not self.null_content
             or not self.empty_calls
             or not self.cache_control
             or self.nested
@@ -117,6 +120,7 @@ def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageF
         reasoning_field=replay.field if replay and not tags else None,
         reasoning_fields=frozenset() if tags else kept,
         reasoning_as_tags=tags,
+        null_content=said.null_content is None or said.null_content.support not in _LACKING,
         nulls=said.null_fields is None or said.null_fields.support not in _LACKING,
         empty_calls=said.empty_tool_calls is None or said.empty_tool_calls.support not in _LACKING,
         cache_control=not nested and (said.cache_control is None or said.cache_control.support not in _LACKING),

@@ -49,6 +49,8 @@ class Rewriter:
         message = {name: value for name, value in given.items() if value is not None or name == "content"}
         if message.get("content", "") is None and message.get("role") != "assistant" and not facts.nulls:
             del message["content"]
+        if not facts.null_content and message.get("role") == "assistant" and message.get("content") is None:
+            message["content"] = ""
         self._role(message)
         self._functions(message, number)
         self._reasoning(message)

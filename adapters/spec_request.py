@@ -142,6 +142,8 @@ class MessagesSpec(Fact):
     calls_in_content: bool | Models = False
     """Answers may hold a tool call as JSON in their content: true, or the models that do so."""
     null_fields: Entry | None = None
+    null_content: Entry | None = None
+    """Whether what an assistant says beside tool calls may be null, or left out."""
     empty_tool_calls: Entry | None = None
     cache_control: Entry | None = None
     media_options: Entry | None = None
