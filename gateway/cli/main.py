@@ -27,6 +27,7 @@ COMMANDS = {
     "check": _Entry("gateway.cli.check", "check", "Validate a configuration; --live asks every target too."),
     "init": _Entry("gateway.cli.init", "init", "Write a commented configuration file."),
     "config": _Entry("gateway.cli.config", "app", "Show the effective configuration or its JSON schema."),
+    "import": _Entry("gateway.cli.import_", "app", "Make a configuration of another gateway's."),
     "keys": _Entry("gateway.cli.keys", "app", "Create, list, show and revoke API keys."),
     "models": _Entry("gateway.cli.models", "app", "List models with prices, limits and what they can do."),
     "explain": _Entry("gateway.cli.explain", "explain", "Say what would become of a request, without sending it."),

@@ -76,6 +76,12 @@ def take_out_unbuilt(tree: dict[str, Any]) -> Iterator[tuple[Path, bool, str]]:
                 yield path, False, f"'{value}' {MESSAGE}"
 
 
+def is_built(pattern: tuple[str, ...], value: Any) -> bool:
+    """Whether a file may hold *value* at *pattern*, a path with ``*`` for names and places in lists."""
+    asks = next((asks for known, asks in _REFUSED if known == pattern[: len(known)]), None)
+    return not (asks is not None and asks(value)) and value not in _REFUSED_VALUES.get(pattern, ())
+
+
 def _matches(value: Any, pattern: tuple[str, ...], path: Path = ()) -> Iterator[tuple[dict[str, Any], Path]]:
     """The mappings that hold the last key of *pattern*, with the path of that key."""
     first, *rest = pattern

@@ -1,0 +1,296 @@
+"""One entry of `model_list`: a provider to reach, a target there, and what it says of the model it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from adapters.fine_tunes import PLACEHOLDER
+from adapters.registry import load_spec
+from gateway.config.schema import BRIDGE_TYPE
+from gateway.importing.addresses import is_plain, name_of
+from gateway.importing.amounts import count, duration, number, usd_per_million
+from gateway.importing.located import Path
+from gateway.importing.plan import Plan, Tree
+from gateway.importing.references import Reference, References, looks_secret, variable_name
+from gateway.importing.report import Report
+from gateway.importing.words import Prefix, words
+
+_PRICES = {
+    "input_cost_per_token": "input", "output_cost_per_token": "output", "cache_read_input_token_cost": "cached_input",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Deployment:
+    """A target, and what its entry asks for that stands at the model here."""
+
+    provider: str
+    target: Tree
+    path: Path
+    order: int = 0
+    weight: int | None = None
+    seconds: float | None = None
+    first_event: str | None = None
+    retries: int | None = None
+    drop: bool = False
+    limits: Tree = field(default_factory=dict)
+    concurrency: int | None = None
+
+
+@dataclass(slots=True)
+class Entry:
+    """An entry as it stands in the file, and which of its members have been dealt with."""
+
+    name: str
+    path: Path
+    params: Mapping[str, Any]
+    info: Mapping[str, Any]
+    seen: set[str] = field(default_factory=set)
+
+    def take(self, name: str) -> Any:
+        """A member of ``litellm_params``, which is dealt with now."""
+        self.seen.add(name)
+        return self.params.get(name)
+
+    def at(self, name: str) -> Path:
+        return (*self.path, "litellm_params", name)
+
+
+class Deployments:
+    """Reads entries, and puts the providers they need into *plan*."""
+
+    def __init__(self, plan: Plan, report: Report, references: References) -> None:
+        self._plan = plan
+        self._report = report
+        self._references = references
+
+    def read(self, entry: Entry) -> Deployment | None:
+        """The target of *entry*; None when it cannot be had here, which is reported."""
+        model = entry.take("model")
+        if not isinstance(model, str) or not model:
+            self._report.dropped(entry.path, f"'{entry.name}' names no model in litellm_params")
+            return None
+        mode = entry.info.get("mode")
+        if mode is not None and str(mode) not in words().modes:
+            at: Path = (*entry.path, "model_info", "mode")
+            self._report.dropped(at, f"'{entry.name}': mode {mode} is not served here")
+            return None
+        given = entry.take("custom_llm_provider")
+        prefix, name = (given, model.removeprefix(f"{given}/")) if isinstance(given, str) else words().split(model)
+        if not name or PLACEHOLDER in model or not model.isprintable():
+            self._report.dropped(entry.at("model"), f"'{entry.name}': not a model's name")
+            return None
+        if prefix in words().in_process:
+            text = f"'{entry.name}' runs inside LiteLLM; start {prefix} as a server, and name it by type and base_url"
+            self._report.dropped(entry.at("model"), text)
+            return None
+        known = words().prefixes.get(prefix)
+        if known is not None:
+            provider, called = self._reached(entry, prefix, known), known.model(name)
+        else:
+            provider, called = self._bridged(entry, prefix), f"{prefix}/{name}" if prefix else name
+        deployment = Deployment(provider, {"provider": provider, "model": called}, entry.path)
+        self._of_target(entry, deployment)
+        self._of_model(entry, deployment)
+        self._rest(entry)
+        return deployment
+
+    def _reached(self, entry: Entry, prefix: str, known: Prefix) -> str:
+        """A provider that needs no bridge."""
+        address = self._address(entry, known.suffix)
+        kind = known.type_at(address)
+        spec = load_spec(kind)
+        settings: Tree = {"type": kind}
+        if address:
+            settings["base_url"] = address
+        given = entry.params.get("api_base") or entry.params.get("base_url")
+        wanted = (name_of(given, entry.name) if kind != known.type else "") or kind
+        if spec.transport.base_url is None and not address:
+            variable = variable_name(kind) + "_BASE_URL"
+            settings["base_url"] = self._references.variable(variable, f"the address of {wanted}, with /v1")
+            text = f"{prefix} has no address in the file; export it as {variable}"
+            self._report.approximated(entry.at("model"), text, ("providers", wanted))
+        own = spec.transport.auth.env if not address or kind == known.type else None
+        key = self._key(entry, wanted, required=not spec.transport.auth.optional, own=own)
+        if key:
+            settings["api_key"] = key
+        self._headers(entry, settings, wanted)
+        name = self._plan.provider(wanted, settings)
+        about = ("providers", name)
+        self._report.mapped(entry.at("model"), f"{prefix}: provider '{name}' of type {kind}", about)
+        if kind != known.type and "api_key" not in entry.params:
+            text = "no key in the file: none is sent, where LiteLLM would send that of the provider its prefix names"
+            self._report.approximated(entry.at("model"), text, about)
+        return name
+
+    def _bridged(self, entry: Entry, prefix: str) -> str:
+        """A provider that only the library knows."""
+        settings: Tree = {"type": BRIDGE_TYPE}
+        wanted = prefix or "litellm"
+        address = entry.params.get("api_base") or entry.params.get("base_url")
+        options: Tree = {}
+        if isinstance(address, str) and "?" in address and "@" not in address:
+            # Ours are without a query; the library takes whatever it is given.
+            entry.seen |= {"api_base", "base_url"}
+            options["api_base"] = self._references.text(address, f"the address of {wanted}")
+        elif found := self._address(entry, ""):
+            settings["base_url"] = found
+        key = self._key(entry, wanted, required=False, own=None)
+        for name, value in entry.params.items():
+            if words().is_option(name) and name not in entry.seen:
+                entry.seen.add(name)
+                self._option(entry, name, value, options, wanted)
+        variables: list[str] = []
+        if key:
+            settings["api_key"] = key
+        elif prefix and not any(looks_secret(name) for name in options):
+            variables = words().variables_of(prefix, entry.params)
+            settings["env"] = {name: self._references.variable(name, f"credentials of {prefix}") for name in variables}
+        if options:
+            settings["options"] = options
+        self._headers(entry, settings, wanted)
+        name = self._plan.provider(wanted, settings)
+        about = ("providers", name)
+        what = f"{prefix}: " if prefix else "a provider LiteLLM has to find: "
+        self._report.mapped(entry.at("model"), f"{what}provider '{name}' of type {BRIDGE_TYPE}", about)
+        if variables:
+            text = f"no key in the file: the bridge gets {', '.join(variables)}, which LiteLLM would read"
+            self._report.approximated(entry.at("model"), text, about)
+        return name
+
+    def _option(self, entry: Entry, name: str, value: Any, options: Tree, provider: str) -> None:
+        purpose = f"{name} of {provider}"
+        if isinstance(value, (bool, int, float)):
+            options[name] = value
+        elif not isinstance(value, str):
+            self._report.dropped(entry.at(name), f"{name}: only single values are passed on")
+        elif looks_secret(name):
+            options[name] = self._references.secret(value, entry.at(name), variable_name(f"{provider}_{name}"), purpose)
+        else:
+            options[name] = self._references.text(value, purpose)
+
+    def _address(self, entry: Entry, suffix: str) -> str:
+        name = "api_base" if entry.params.get("api_base") else "base_url"
+        value = entry.take(name)
+        entry.seen |= {"api_base", "base_url"}
+        if not isinstance(value, str) or not value:
+            return ""
+        purpose = f"the address of {entry.name}"
+        if self._references.is_reference(value):
+            address = self._references.text(value, purpose)
+        elif is_plain(value):
+            address = Reference(value.rstrip("/"))
+        else:
+            # It may hold a password, or be none at all; either way it is not for us to write down.
+            return self._references.secret(value, entry.at(name), variable_name(entry.name) + "_BASE_URL", purpose)
+        return address if not suffix or address.endswith(suffix) else Reference(address + suffix)
+
+    def _key(self, entry: Entry, provider: str, *, required: bool, own: str | None) -> str:
+        """The reference that stands for the key; empty when there is none and none is needed."""
+        value = entry.take("api_key")
+        purpose = f"the key of {provider}"
+        if value is None and own and required:
+            return self._references.variable(own, purpose)
+        if value is None:
+            return ""
+        if str(value).lower() in words().placeholders and not required:
+            self._report.approximated(entry.at("api_key"), "a placeholder and no key: left out")
+            return ""
+        wanted = variable_name(provider) + "_API_KEY"
+        return self._references.secret(value, entry.at("api_key"), wanted, purpose)
+
+    def _headers(self, entry: Entry, settings: Tree, provider: str) -> None:
+        headers: Tree = {}
+        for member in ("extra_headers", "headers"):
+            given = entry.take(member)
+            for name, value in given.items() if isinstance(given, Mapping) else ():
+                at: Path = (*entry.at(member), name)
+                if not name.replace("-", "").replace("_", "").isalnum():
+                    self._report.dropped(at, f"'{name}' cannot be the name of a header")
+                    continue
+                wanted = variable_name(f"{provider}_{name}")
+                headers[name] = self._references.secret(value, at, wanted, f"header {name} of {provider}")
+        organization = entry.params.get("organization")
+        if organization and "organization" not in entry.seen:
+            entry.seen.add("organization")
+            first = organization[0] if isinstance(organization, list) else organization
+            headers["OpenAI-Organization"] = self._references.text(first, "the organization")
+            if isinstance(organization, list) and len(organization) > 1:
+                self._report.approximated(entry.at("organization"), "only the first of several organizations")
+        if headers:
+            settings["headers"] = headers
+
+    def _of_target(self, entry: Entry, deployment: Deployment) -> None:
+        """Price, limits of the model, defaults of requests."""
+        self._price(entry, deployment.target)
+        for given, ours in (("max_input_tokens", "context_window"), ("max_output_tokens", "max_output_tokens")):
+            value = count(entry.info.get(given))
+            if value is not None:
+                deployment.target[ours] = value
+                self._report.mapped((*entry.path, "model_info", given), f"{ours}: {value}")
+        defaults = {}
+        for name in entry.params:
+            if name in words().request_defaults:
+                value = entry.take(name)
+                if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+                    defaults[name] = value
+                    self._report.mapped(entry.at(name), f"{name}: sent where the client says nothing")
+        if defaults:
+            deployment.target["overrides"] = {"defaults": defaults}
+
+    def _price(self, entry: Entry, target: Tree) -> None:
+        price: Tree = {}
+        for given, ours in _PRICES.items():
+            place, holder = ("model_info", entry.info) if given in entry.info else ("litellm_params", entry.params)
+            entry.seen.add(given)
+            value = usd_per_million(holder.get(given))
+            at: Path = (*entry.path, place, given)
+            if value is not None:
+                price[ours] = value
+                self._report.mapped(at, f"price.{ours}: {value} USD per million tokens")
+            elif given in holder:
+                self._report.dropped(at, f"{given}: not a price")
+        if not price:
+            return
+        if entry.info.get("mode") == "embedding":
+            price.setdefault("output", 0)
+        if "input" in price and "output" in price:
+            target["price"] = price
+        else:
+            self._report.dropped((*entry.path, "model_info"), "a price needs both input and output; it was left out")
+
+    def _of_model(self, entry: Entry, deployment: Deployment) -> None:
+        """What stands at the target there and at the model, the provider or nowhere yet here."""
+        deployment.order = count(entry.take("order")) or 0
+        deployment.weight = count(entry.take("weight"))
+        found = number(entry.take("timeout"))
+        deployment.seconds = float(found) if found else None
+        deployment.first_event = duration(entry.take("stream_timeout"))
+        for name in ("max_retries", "num_retries"):
+            retries = number(entry.take(name))
+            deployment.retries = int(retries) if retries is not None else deployment.retries
+        deployment.drop = entry.take("drop_params") is True
+        deployment.concurrency = count(entry.take("max_parallel_requests"))
+        for name in ("rpm", "tpm"):
+            value = count(entry.take(name))
+            if value is not None:
+                deployment.limits[name] = value
+
+    def _rest(self, entry: Entry) -> None:
+        for name in entry.params:
+            if name not in entry.seen:
+                self._report.dropped(entry.at(name), f"{name}: {words().reasons.get(name, 'nothing like it here')}")
+        for name in entry.info:
+            if name not in (*_PRICES, "mode", "max_input_tokens", "max_output_tokens"):
+                self._report.dropped((*entry.path, "model_info", name), f"{name}: {_reason(name)}")
+
+
+def _reason(name: str) -> str:
+    """Why a member of ``model_info`` is left out."""
+    if "_cost" in name:
+        return "a price is by the token here: input, output and cached input"
+    if name.startswith(("supports_", "max_")):
+        return "what is known of the provider and its models is used"
+    return words().reasons.get(name, "it changes nothing here")
