@@ -25,6 +25,8 @@ from adapters.vocabulary import EXTENSIONS, Form, LogprobsShape, MessageRule
 from adapters.vocabulary import Patch as Word
 
 _MOST_ALTERNATIVES: Final = 20
+_USUAL_CHOICES: Final = ("none", "auto", "required", "named")
+"""OpenAI's list of allowed tools is not among them: few know it, and the tools it names do as well."""
 
 
 def logprob_patches(target: TargetFacts) -> Iterator[tuple[str, Patch]]:
@@ -42,7 +44,8 @@ def logprob_patches(target: TargetFacts) -> Iterator[tuple[str, Patch]]:
         yield "top_logprobs", AsCount(most)
         return
     yield "logprobs", AsFlag(most)
-    if flag is not None and flag.response_shape is not LogprobsShape.OPENAI:
+    unasked = number is not None and number.default is not None
+    if unasked or (flag is not None and flag.response_shape is not LogprobsShape.OPENAI):
         yield "logprobs", WantShape()
     if number is not None and target.has_no(number):
         yield "top_logprobs", target.without("top_logprobs", number)
@@ -62,9 +65,10 @@ def tool_patches(target: TargetFacts) -> Iterator[tuple[str, Patch]]:
         words = choice.values_for(target.canonical)
         if target.has_no(choice):
             words = ()
-        if words or choice.support not in (Support.NATIVE, Support.CONDITIONAL):
-            require = choice.patch is Word.REQUIRE_NAMED_TOOL
-            yield "tool_choice", ToolChoice(target.provider, words, require, choice.hint or "")
+        elif not words and choice.support in (Support.NATIVE, Support.CONDITIONAL):
+            words = _USUAL_CHOICES
+        require = choice.patch is Word.REQUIRE_NAMED_TOOL
+        yield "tool_choice", ToolChoice(target.provider, words, require, choice.hint or "")
     parallel = target.spec.params.get("parallel_tool_calls")
     if parallel is not None and (target.has_no(parallel) or parallel.patch is Word.KEEP_FIRST_CALL):
         yield "parallel_tool_calls", OneCall()
