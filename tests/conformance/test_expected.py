@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -49,20 +50,12 @@ def settings(name: str, port: int) -> dict[str, Any]:
 async def stages() -> AsyncIterator[dict[str, tuple[Stage, RunningGateway]]]:
     """For each provider a gateway that is used by all its cases; those that refuse a key or a load have their own."""
     made: dict[str, tuple[Stage, RunningGateway]] = {}
-    running = []
-    try:
+    async with contextlib.AsyncExitStack() as running:
         for name in HOSTED:
             stage = Stage()
-            server = ScriptedServer(stage.script)
-            await server.__aenter__()
-            running.append(server)
-            gateway = running_gateway(settings(name, server.port))
-            made[name] = (stage, await gateway.__aenter__())
-            running.append(gateway)
+            server = await running.enter_async_context(ScriptedServer(stage.script))
+            made[name] = (stage, await running.enter_async_context(running_gateway(settings(name, server.port))))
         yield made
-    finally:
-        for one in reversed(running):
-            await one.__aexit__(None, None, None)
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)

@@ -1,0 +1,245 @@
+"""What a provider file lets expect of a parameter: read off its words, and not from the code that acts on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Any
+
+from adapters.patches import ADVISORY, CONTRACT
+from adapters.simulator.conflicts import holds
+from adapters.simulator.engine import Simulator
+from adapters.spec import Kind, ParamSpec, ProviderSpec, Support
+from adapters.vocabulary import Form, Patch
+from tests.conformance.uses import Use
+
+
+class Fate(Enum):
+    """What becomes of a parameter."""
+
+    NATIVE = auto()
+    """It arrives as it was sent, and has its effect."""
+    PATCHED = auto()
+    """It has its effect in another way, which is reported."""
+    DROPPED = auto()
+    """It does not arrive, which is reported."""
+    REFUSED = auto()
+    """Nothing is sent; 400 unsupported_parameter."""
+    IGNORED = auto()
+    """It arrives, and the provider does nothing with it."""
+
+
+_HONOURED = frozenset((Fate.NATIVE, Fate.PATCHED))
+_ANY_BUT_REFUSED = frozenset((Fate.NATIVE, Fate.PATCHED, Fate.DROPPED, Fate.IGNORED))
+_LACKING = (Support.REJECTED, Support.ABSENT, Support.UNKNOWN)
+
+
+def fates(simulator: Simulator, model: str, use: Use) -> frozenset[Fate]:
+    """What may become of *use* at a model of the provider that *simulator* plays; mostly one thing."""
+    spec, served = simulator.spec, simulator.models.find(model)
+    canonical = served.canonical
+    facts = spec.params.get(use.param)
+    for conflict in spec.conflicts:
+        if all(holds(condition, use.members, served) for condition in conflict.conditions):
+            if conflict.patch is Patch.ERROR:
+                return frozenset((Fate.REFUSED,))
+            if conflict.patch is Patch.DROP_FIRST and conflict.conditions[0].param == use.head:
+                return frozenset((Fate.DROPPED,))
+    if facts is None:
+        return _HONOURED
+    # The simulated model of a local engine has no tools.
+    read = _File(spec, canonical, False if spec.kind is Kind.IN_PROCESS else None)
+    special = _SPECIAL.get(use.head)
+    return special(read, facts, use) if special is not None else read.of(use.param, facts)
+
+
+class _File:
+    def __init__(self, spec: ProviderSpec, canonical: str, offers: bool | None) -> None:
+        self.spec = spec
+        self.canonical = canonical
+        self.offers = offers
+        self.strict = spec.transport.unknown_body_fields.only_known
+
+    def lacks(self, facts: ParamSpec) -> bool:
+        if facts.support is Support.CONDITIONAL and not facts.models:
+            return facts.patch in (Patch.STRIP, Patch.ERROR)
+        return facts.support in _LACKING or (not facts.held_by(self.canonical) and facts.support is Support.CONDITIONAL)
+
+    def lacking(self, name: str, facts: ParamSpec) -> frozenset[Fate]:
+        if facts.patch is Patch.FOLD_INTO_USER:
+            user = self.spec.params.get("user")
+            if user is None or not (self.lacks(user) or user.support is Support.IGNORED):
+                return frozenset((Fate.PATCHED,))
+        refused = facts.patch is Patch.ERROR or name.partition(".")[0] in CONTRACT
+        return frozenset((Fate.REFUSED if refused else Fate.DROPPED,))
+
+    def of(self, name: str, facts: ParamSpec) -> frozenset[Fate]:
+        """The rule for parameters that nothing special is said of."""
+        if self.lacks(facts):
+            return self.lacking(name, facts)
+        if facts.support is Support.IGNORED:
+            told = facts.patch is not None or name not in ADVISORY or self.strict
+            return self.lacking(name, facts) if told else frozenset((Fate.IGNORED,))
+        if facts.support is Support.RENAMED:
+            return frozenset((Fate.PATCHED,))
+        return frozenset((Fate.NATIVE,))
+
+    def one_of(self, name: str) -> ParamSpec | None:
+        return self.spec.params.get(name)
+
+
+def _words(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
+    """Parameters whose values are words, or numbers within bounds: they may be said otherwise, or left out."""
+    found = read.of(use.param, facts)
+    changes = facts.values or facts.by_model or facts.map or facts.omit or facts.min or facts.max or facts.form
+    changes = changes or facts.min_exclusive is not None or facts.max_exclusive is not None
+    return found | {Fate.NATIVE, Fate.PATCHED, Fate.DROPPED} if changes and found & _HONOURED else found
+
+
+def _limit(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
+    return _HONOURED
+
+
+def _n(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
+    if use.name == "what means off":
+        return _HONOURED
+    wanted = use.members["n"]
+    most = (facts.max or 1) if facts.support is Support.LIMITED else 1 if facts.patch is Patch.FAN_OUT else None
+    if not read.lacks(facts) and facts.support is not Support.IGNORED and (most is None or most >= wanted):
+        # What takes a call of its own, as a stream may, is done for each choice.
+        stream = read.one_of("stream")
+        plain = len(use.members) == 1 and stream is not None and stream.support is Support.NATIVE
+        return frozenset((Fate.NATIVE,)) if plain and not read.spec.conflicts else _HONOURED
+    if facts.patch is not Patch.FAN_OUT:
+        return frozenset((Fate.REFUSED,))
+    return frozenset((Fate.PATCHED,)) | (_tools_refused(read) if "tools" in use.members else frozenset())
+
+
+def _stop(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
+    if read.lacks(facts) or facts.support is Support.IGNORED:
+        return frozenset((Fate.PATCHED,))
+    watched = facts.max_items or facts.form or facts.patch is Patch.CLIENT_SIDE_STOP
+    return _HONOURED if watched else frozenset((Fate.NATIVE,))
+
+
+def _logprobs(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
+    flag, number = read.one_of("logprobs"), read.one_of("top_logprobs")
+    if flag is not None and (read.lacks(flag) or flag.support is Support.IGNORED):
+        return frozenset((Fate.REFUSED,))
+    if use.head == "top_logprobs" and number is not None and number.form is None and flag is not None:
+        if flag.form is not Form.COUNT and (read.lacks(number) or number.support is Support.IGNORED):
+            return frozenset((Fate.REFUSED,))
+        return _HONOURED
+    return _HONOURED
+
+
+def _format(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
+    if use.param == "response_format.text":
+        return _HONOURED
+    if facts.patch in (Patch.EMULATE_SCHEMA, Patch.VALIDATE_SCHEMA, Patch.REWRITE_SCHEMA):
+        return _HONOURED
+    if any(conflict.patch is Patch.EMULATE_SCHEMA for conflict in read.spec.conflicts):
+        return _HONOURED
+    if read.lacks(facts) or facts.support is Support.IGNORED:
+        return frozenset((Fate.REFUSED,))
+    return _HONOURED if facts.dialect is not None else frozenset((Fate.NATIVE,))
+
+
+def _tools_refused(read: _File) -> frozenset[Fate]:
+    tools = read.one_of("tools")
+    if tools is None or tools.patch is Patch.EMULATE_TOOLS:
+        return frozenset()
+    if tools.support is Support.CONDITIONAL and not tools.models and read.offers is False:
+        return frozenset((Fate.REFUSED,))
+    return frozenset((Fate.REFUSED,)) if read.lacks(tools) or tools.support is Support.IGNORED else frozenset()
+
+
+def _tools(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
+    refused = _tools_refused(read)
+    if refused:
+        return refused
+    beside = use.members.get("response_format", {}).get("type")
+    form = read.one_of(f"response_format.{beside}") if beside else None
+    if form is not None:
+        found = _format(read, form, Use("", f"response_format.{beside}", use.members))
+        return found if Fate.REFUSED in found else _HONOURED
+    changed = (Patch.EMULATE_TOOLS, Patch.CLEAN_TOOLS, Patch.DROP_EMPTY_LIST)
+    if facts.patch in changed or read.spec.transport.unknown_body_fields.nested:
+        return _HONOURED
+    return frozenset((Fate.NATIVE,))
+
+
+def _choice(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
+    refused = _tools_refused(read)
+    choice = use.members["tool_choice"]
+    if choice == "none":
+        return _HONOURED
+    if refused:
+        return refused
+    tools = read.one_of("tools")
+    if tools is not None and tools.patch is Patch.EMULATE_TOOLS and not tools.held_by(read.canonical):
+        return _HONOURED
+    if facts.patch is Patch.EMULATE_FORCED_TOOL:
+        return _HONOURED
+    words = () if read.lacks(facts) or facts.support is Support.IGNORED else facts.values_for(read.canonical)
+    word = "named" if isinstance(choice, Mapping) and choice["type"] == "function" else choice
+    if isinstance(choice, Mapping) and choice["type"] == "allowed_tools":
+        word = "required"
+    if word == "named" and facts.patch is Patch.REQUIRE_NAMED_TOOL and "required" in words:
+        return _HONOURED
+    if word in words or (not words and not read.lacks(facts) and facts.support is not Support.IGNORED):
+        return _HONOURED
+    return frozenset((Fate.REFUSED,))
+
+
+def _parallel(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
+    return _tools_refused(read) or _HONOURED
+
+
+def _modalities(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
+    # What an answer is to sound like has a parameter of its own.
+    found = read.of(use.param, facts)
+    return found | {Fate.REFUSED} if read.strict and "audio" not in read.spec.extra_params else found
+
+
+def _effort(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
+    return _ANY_BUT_REFUSED
+
+
+def _search(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
+    if facts.tool and (not facts.models or facts.held_by(read.canonical) or any(
+        read.canonical.startswith(one) for one in facts.models
+    )):  # fmt: skip
+        return frozenset((Fate.PATCHED,))
+    return read.of(use.param, facts) if facts.support is not Support.RENAMED else frozenset((Fate.REFUSED,))
+
+
+def _usage(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
+    streaming = read.spec.streaming
+    told = streaming.usage_unasked or facts.support in (Support.NATIVE, Support.CONDITIONAL, Support.LIMITED)
+    return _HONOURED if told else _ANY_BUT_REFUSED
+
+
+_SPECIAL: Mapping[str, Any] = {
+    "n": _n,
+    "stop": _stop,
+    "max_tokens": _limit,
+    "max_completion_tokens": _limit,
+    "logprobs": _logprobs,
+    "top_logprobs": _logprobs,
+    "response_format": _format,
+    "tools": _tools,
+    "tool_choice": _choice,
+    "parallel_tool_calls": _parallel,
+    "reasoning_effort": _effort,
+    "modalities": _modalities,
+    "frequency_penalty": _words,
+    "presence_penalty": _words,
+    "service_tier": _words,
+    "temperature": _words,
+    "top_p": _words,
+    "seed": _words,
+    "verbosity": _words,
+    "web_search_options": _search,
+    "stream_options": _usage,
+}
