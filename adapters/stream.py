@@ -163,6 +163,17 @@ def read_event(raw: bytes, data: bytes) -> StreamEvent:
     return StreamEvent(kind, raw, data, usage, finish_reasons, text_bytes, True, has_usage)
 
 
+def usual_frame(raw: bytes, data: bytes) -> bytes:
+    """*raw*, an event with the payload *data*, as OpenAI frames it: many clients read nothing else.
+
+    Other line ends, no space behind ``data:``, several lines and further fields are all valid, and all of them are
+    lost on one client or another (openclaw/openclaw#129905, headroomlabs-ai/headroom#649).
+    """
+    if len(raw) == len(data) + 8 and raw[-2:] == b"\n\n":
+        return raw
+    return b"data: %b\n\n" % data.replace(b"\n", b" ")
+
+
 def _is_plain(chunk: Chunk, choice: Choice) -> bool:
     """Whether a chunk with text is one that OpenAI itself could have sent."""
     delta = choice.delta

@@ -140,6 +140,10 @@ class CallTracker:
             return None if moved and name and place not in self._at and same.whole else same
         at_place = self._at.get(place) if place is not None else None
         if own_id:
+            if at_place is not None and at_place.announced and not name:
+                return (
+                    at_place  # a call begins with its name: some give each piece an id of its own (poolsideai/pool#9)
+                )
             # An id that comes late belongs to the call that is there; a new one at its place is another call.
             late = at_place or (last if place is None and not name else None)
             return late if late is not None and not late.own_id and not (name and late.name) else None

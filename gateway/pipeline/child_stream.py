@@ -13,7 +13,7 @@ from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
 from adapters.repair.stream import AnswerFailedError, StreamRepair
 from adapters.shapes.usage import UsageFields
-from adapters.stream import StreamEvent, add_usage, is_progress, read_event, without_usage
+from adapters.stream import StreamEvent, add_usage, is_progress, read_event, usual_frame, without_usage
 from adapters.types import EventKind, FailureKind
 from gateway.pipeline.tally import SentCall
 from gateway.upstream.base import UpstreamResponse
@@ -112,7 +112,7 @@ class ChildStream:
                 if event.data == b"[DONE]":
                     self._done = True
                 elif event.data and not self._ended:
-                    self._take(event.raw, event.data)
+                    self._take(usual_frame(event.raw, event.data), event.data)
         except ProviderError as error:
             self._fail(error)
 

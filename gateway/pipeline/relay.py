@@ -20,6 +20,7 @@ from adapters.stream import (
     read_event,
     text_shape,
     usage_event,
+    usual_frame,
     with_model,
     without_usage,
 )
@@ -122,7 +123,7 @@ class StreamRelay:
                 if event.name == "error":
                     self._fail(self._error_of(read_error(payload) or ErrorFields()))
                     return
-                self._take(event.raw, payload)
+                self._take(usual_frame(event.raw, payload), payload)
                 if self._ended:
                     return
         except ProviderError as error:

@@ -1,0 +1,237 @@
+"""Reports about streams: how events are cut, what they lack, and how they end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.fakes.openai_answers import (
+    DONE,
+    ROLE,
+    STOP,
+    USAGE,
+    completion,
+    delta,
+    event,
+    good_stream,
+    payloads,
+    stream,
+    usage_chunk,
+    words,
+)
+from tests.fakes.scripted_server import Reset, Script, Sleep, chunk, chunked_head
+from tests.fakes.scripted_server import answer as wire_answer
+from tests.reports.field import WEATHER, Heard, heard, hello, in_front_of, saying
+
+
+def raw(*pieces: bytes) -> Script:
+    """A stream that is written in these very pieces."""
+    return [chunked_head(), *(chunk(piece) for piece in pieces), b"0\r\n\r\n"]
+
+
+def with_finish(finish: str) -> Script:
+    return stream(ROLE, *words("hello"), delta(finish=finish), DONE)
+
+
+SMILE = delta(role="assistant", content="\u4f60\u597d\U0001f642").replace(
+    json.dumps("\u4f60\u597d\U0001f642").encode(), '"\u4f60\u597d\U0001f642"'.encode()
+)
+CUT = SMILE.index("\u597d".encode()) + 1
+HELLO = delta(role="assistant", content="hello")
+MEMBERS = {"object": "chat.completion.chunk", "created": 1, "model": "up-real"}
+
+
+def numbered(number: int, **fields: Any) -> bytes:
+    """An event that claims to be of an answer of its own."""
+    choice = {"index": 0, "delta": {"role": "assistant", **fields}, "finish_reason": None}
+    return event({"id": f"chat.id.{number}", **MEMBERS, "choices": [choice]})
+
+
+COMPLETE: list[Any] = [
+    pytest.param(with_finish("eos"), "hello", id="openai/openai-dotnet#267"),
+    pytest.param(stream(HELLO, STOP), "hello", id="diegosouzapw/OmniRoute#6777"),
+    pytest.param(raw(b"event: ping\ndata: \n\n", HELLO, b"data: \n\n", STOP, DONE), "hello",
+                 id="caozhiyuan/copilot-api#88"),
+    pytest.param(raw(SMILE[:CUT], SMILE[CUT:], STOP, DONE), "\u4f60\u597d\U0001f642", id="api7/aisix#111"),
+    pytest.param(raw(HELLO[:20], HELLO[20:-1], HELLO[-1:] + STOP, DONE), "hello", id="graniet/llm#90"),
+    pytest.param(stream(event({"id": "c", **MEMBERS, "choices": [], "prompt_filter_results": []}), ROLE,
+                        *words("hello"), STOP, DONE), "hello", id="pydantic/pydantic-ai#164"),
+    pytest.param(stream(HELLO, event({"id": "c", **MEMBERS, "choices": None}), STOP, DONE), "hello",
+                 id="RooCodeInc/Roo-Code#9105"),
+    pytest.param(raw(HELLO.replace(b"data: ", b"data:"), STOP.replace(b"data: ", b"data:"), b"data:[DONE]\n\n"),
+                 "hello", id="openclaw/openclaw#129905"),
+    pytest.param(raw(*(one.replace(b"\n", b"\r\n") for one in (HELLO, STOP, DONE))), "hello",
+                 id="headroomlabs-ai/headroom#649"),
+    pytest.param(raw(HELLO.replace(b"\n", b"\r\n")[:-1], b"\n" + STOP, DONE), "hello",
+                 id="zhu1090093659/deepseek-pp#471 (cut between CR and LF)"),
+    pytest.param(stream(delta(content="hel"), delta(role="assistant", content="lo"), STOP, DONE), "hello",
+                 id="langwatch/langwatch#6196"),
+    pytest.param(stream(delta(role="", content="hel"), delta(role="", content="lo"), STOP, DONE), "hello",
+                 id="MiniMax-AI/MiniMax-M2.5#2"),
+    pytest.param(stream(numbered(1, content="hel"), numbered(2, content="lo"), STOP, DONE), "hello",
+                 id="microsoft/foundry-local#144"),
+    pytest.param([saying({"content": "hello"})], "hello", id="a whole answer in place of the stream"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "text"), COMPLETE)
+async def test_a_stream_with_a_fault_reads_like_openais(script: Script, text: str) -> None:
+    async with in_front_of(script) as field:
+        answer = await field.ask(stream=True)
+
+    found = heard(answer)
+    assert (found.content, found.finish, found.done) == (text, {0: "stop"}, True)
+    assert (found.empty, found.errors, len(found.ids)) == (0, [], 1)
+    roles = [one["delta"].get("role") for chunk in payloads(answer.body)[:-1] for one in chunk["choices"]]
+    assert roles[0] == "assistant"
+    assert set(roles[1:]) <= {None}  # clients that join deltas would make "assistantassistant" of it
+
+
+REASONING: list[Any] = [
+    pytest.param(stream(ROLE, delta(reasoning="let me "), delta(reasoning="think"), *words("hello"), STOP, DONE),
+                 id="BerriAI/litellm#20246"),
+    pytest.param(stream(ROLE, *words("<thi", "nk>let me ", "think</thi", "nk>hello"), STOP, DONE),
+                 id="langchain-ai/langchainjs#9726"),
+    pytest.param(stream(ROLE, delta(reasoning_content="let me think", content=None), *words("hello"), STOP, DONE),
+                 id="ChatGPTNextWeb/NextChat#6200"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("script", REASONING)
+async def test_reasoning_arrives_under_one_name(script: Script) -> None:
+    async with in_front_of(script) as field:
+        found = heard(await field.ask(stream=True))
+
+    assert (found.reasoning.strip(), found.content.strip()) == ("let me think", "hello")
+
+
+FAILING: list[Any] = [
+    pytest.param(event({"error": {"message": "CUDA out of memory", "type": "internal_error", "code": 500}}),
+                 "CUDA out of memory", id="mozilla-ai/any-llm#847"),
+    pytest.param(event({"error": {"message": "parameters did not match schema", "type": "invalid_request_error",
+                                  "code": "tool_use_failed"}, "status_code": 400}),
+                 "did not match schema", id="BerriAI/litellm#40566"),
+    pytest.param(event({"error": {"message": "RESOURCE_EXHAUSTED", "type": "rate_limit", "code": 429}}),
+                 "RESOURCE_EXHAUSTED", id="BerriAI/litellm#26015"),
+    pytest.param(event({"error": {"message": "Compute error."}, "message": "Compute error."}), "Compute error",
+                 id="zendev-sh/goai#110"),
+    pytest.param(event({"object": "error", "message": "engine died", "type": "InternalServerError", "code": 500}),
+                 "engine died", id="vllm-project/vllm#6174 in a stream"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fault", "told"), FAILING)
+async def test_an_error_in_mid_stream_is_told_as_one(fault: bytes, told: str) -> None:
+    async with in_front_of(stream(HELLO, fault)) as field:
+        answer = await field.ask(stream=True, tools=[WEATHER])
+
+        found = heard(answer)
+        assert found.content == "hello"
+        assert told in found.errors[0]["message"]
+        assert isinstance(found.errors[0]["code"], str)
+        assert found.finish == {}
+        again = await field.ask(stream=True)  # the gateway is none the worse for it
+        assert again.status == 200
+
+
+async def test_a_connection_that_drops_in_mid_stream_is_told() -> None:
+    """preloop/preloop#117"""
+    async with in_front_of([chunked_head(), chunk(HELLO), Sleep(0.02), Reset()]) as field:
+        found = heard(await field.ask(stream=True))
+
+    assert found.content == "hello"
+    assert found.errors
+    assert found.finish == {}
+
+
+async def test_choices_of_one_stream_keep_their_numbers() -> None:
+    """majiayu000/litellm-rs#687"""
+
+    def of(index: int, text: str) -> bytes:
+        return delta(index=index, content=text)
+
+    ends = (delta(finish="stop", index=0), delta(finish="stop", index=1))
+    async with in_front_of(stream(of(0, "Az"), of(1, "Bl"), of(0, "ure"), of(1, "ue"), *ends, DONE)) as field:
+        answer = await field.ask(stream=True, n=2)
+
+    assert (heard(answer, 0).content, heard(answer, 1).content) == ("Azure", "Blue")
+
+
+async def test_chunks_go_out_as_they_come_and_proxies_are_told_not_to_collect_them() -> None:
+    """LostRuins/koboldcpp#1168"""
+    async with in_front_of([chunked_head(), chunk(HELLO), Sleep(0.05), chunk(STOP + DONE), b"0\r\n\r\n"]) as field:
+        answer = await field.ask(stream=True)
+
+    assert answer.headers["x-accel-buffering"] == "no"
+    assert "no-cache" in answer.headers["cache-control"]
+    assert b"hello" in answer.chunks[0]
+    assert len(answer.chunks) > 1
+
+
+async def test_usage_comes_once_and_only_to_who_asks() -> None:
+    """Arthur-Ficial/apfel#100, pixeltable/pixeltable#1234"""
+    script = stream(ROLE, *words("hello"), delta(finish="stop"), usage_chunk(), usage_chunk(), DONE)
+    async with in_front_of(script, "fireworks") as field:
+        silent: Heard = heard(await field.ask(stream=True))
+        asked = heard(await field.ask(stream=True, stream_options={"include_usage": True}))
+
+    assert (silent.usages, silent.empty) == ([], 0)
+    assert asked.usages == [USAGE]
+
+
+async def test_usage_is_asked_for_and_booked_though_the_client_does_not_ask() -> None:
+    """doublewordai/control-layer#701, router-for-me/CLIProxyAPI#2111: such requests were free."""
+    async with in_front_of(good_stream("hello")) as field:
+        await field.ask(stream=True)
+
+        assert field.sent[0]["stream_options"] == {"include_usage": True}
+        row = await field.gateway.row()
+    assert (row["prompt_tokens"], row["completion_tokens"]) == (9, 3)
+
+
+async def test_a_silent_upstream_is_bridged_between_events_never_inside_one() -> None:
+    """james-6-23/codex2api#696"""
+    script: Script = [
+        chunked_head(),
+        chunk(HELLO[:40]),
+        Sleep(0.1),
+        chunk(HELLO[40:]),
+        chunk(STOP + DONE),
+        b"0\r\n\r\n",
+    ]
+    async with in_front_of(script) as field:
+        answer = await field.ask(stream=True)
+
+    assert heard(answer).content == "hello"
+    assert all(block.startswith((b"data: ", b":")) for block in answer.body.split(b"\n\n") if block)
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_an_answer_begins_with_what_the_client_asked_for(streamed: bool) -> None:
+    """BerriAI/litellm#361: nothing of the provider's own stands in between."""
+    async with in_front_of(hello, "groq") as field:
+        answer = await field.ask(stream=streamed)
+
+    assert answer.headers["content-type"].startswith("text/event-stream" if streamed else "application/json")
+    assert b"x_groq" not in answer.body
+
+
+async def test_a_stream_where_a_whole_answer_was_asked_for_is_put_together() -> None:
+    """vllm-project/vllm and proxies before it: `stream: false` that is not heeded."""
+    async with in_front_of(good_stream("hel", "lo")) as field:
+        answer = await field.ask()
+
+    assert answer.json["choices"][0]["message"]["content"] == "hello"
+    assert answer.json["object"] == "chat.completion"
+
+
+async def test_a_whole_answer_without_a_reason_to_end_gets_one() -> None:
+    """JamePeng/llama-cpp-python#113 and Ollama's null."""
+    said = completion()
+    said["choices"][0]["finish_reason"] = None
+    async with in_front_of([wire_answer(json.dumps(said).encode())]) as field:
+        answer = await field.ask()
+
+    assert answer.json["choices"][0]["finish_reason"] == "stop"
