@@ -24,7 +24,7 @@ _CODES: Final[Mapping[str, str]] = {
 _TYPES: Final[Mapping[int, str]] = {
     401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 429: "rate_limit_error",
 }  # fmt: skip
-_CLASS_NAMES: Final = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception|Timeout): )+")
+_CLASS_NAMES: Final = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout): )+")
 _ADVICE: Final = re.compile(r"[.,]?\s*To drop (?:these|unsupported params),? set.*", re.DOTALL)
 """How to set up LiteLLM's own proxy, which is not what answers here."""
 _NAMED: Final = re.compile(r"\['(\w+)'\]")

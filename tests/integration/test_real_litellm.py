@@ -18,7 +18,7 @@ import pytest
 from openai.types.chat import ChatCompletionMessageParam
 
 from tests.fakes.openai_answers import delta
-from tests.fakes.scripted_server import Hang, ScriptedServer, chunk, chunked_head
+from tests.fakes.scripted_server import Hang, Script, ScriptedServer, chunk, chunked_head
 from tests.fakes.simulated import Simulated, simulated
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
@@ -80,7 +80,7 @@ async def provider() -> AsyncIterator[Simulated]:
 @pytest.fixture
 async def silent() -> AsyncIterator[ScriptedServer]:
     """Begins a stream, and then says nothing more."""
-    begin = [chunked_head(), chunk(delta(role="assistant", content="Well")), Hang()]
+    begin: Script = [chunked_head(), chunk(delta(role="assistant", content="Well")), Hang()]
     async with ScriptedServer(lambda _: begin) as server:
         yield server
 
@@ -120,7 +120,7 @@ async def client(
         async with openai.AsyncOpenAI(base_url=base_url, api_key="any", max_retries=0, timeout=60) as asking:
             yield asking
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        assert [_runs_litellm(int(pid)) for pid in (process.pid, *children)] == [False, True]
+        assert [_runs_litellm(pid) for pid in (process.pid, *map(int, children))] == [False, True]
     finally:
         process.send_signal(signal.SIGTERM)
         await process.wait()
