@@ -49,8 +49,8 @@ class MessageRules:
     def _check_role(self, at: str, message: Message, served: Served) -> None:
         role = message.get("role")
         known = role in self._facts.roles or not self._facts.roles
-        if role == "developer" and is_refused(self._facts.developer_role, served.canonical):
-            known = False
+        if role == "developer" and self._facts.developer_role is not None:
+            known = not is_refused(self._facts.developer_role, served.canonical)
         if not isinstance(role, str) or not known:
             allowed = ", ".join(f"'{one}'" for one in self._facts.roles)
             raise self._refusals.invalid(f"'{at}.role' : {json.dumps(role)} is not one of {allowed}", f"{at}.role")
