@@ -31,6 +31,7 @@ COMMANDS = {
     "keys": _Entry("gateway.cli.keys", "app", "Create, list, show and revoke API keys."),
     "models": _Entry("gateway.cli.models", "app", "List models with prices, limits and what they can do."),
     "explain": _Entry("gateway.cli.explain", "explain", "Say what would become of a request, without sending it."),
+    "probe": _Entry("gateway.cli.probe", "probe", "Ask a provider whether its file still holds."),
     "simulate": _Entry("gateway.cli.simulate", "simulate", "Play a provider on this machine, to rehearse."),
     "providers": _Entry("gateway.cli.providers", "app", "List provider types, and what is known about each."),
     "catalog": _Entry("gateway.cli.catalog", "app", "Make the snapshot of prices anew."),

@@ -1,0 +1,83 @@
+"""How the battery is sent: patiently where it is asked to wait, and never telling the key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from gateway.catalog import Catalog
+from gateway.probe.wire import wire_to
+from gateway.settings import load_settings
+from tests.fakes.simulated import Simulated, simulated
+
+BODY = {"messages": [{"role": "user", "content": "Say exactly: yes"}]}
+
+
+async def ask(folder: Path, running: Simulated, pauses: list[float], key: str | None = None, **more: Any) -> Any:
+    """The answer to one chat, sent as the probe sends it."""
+    path = folder / "c.yaml"
+    settings = running.settings | ({"api_key": key} if key is not None else {})
+    models = {"m": {"targets": [{"provider": "p", "model": running.model}]}}
+    path.write_text(json.dumps({"providers": {"p": settings}, "models": models}))
+    loaded = load_settings(path, environ={})
+    catalog = Catalog.build(loaded)
+    model = catalog.models["m"]
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    async with wire_to(loaded, catalog, model, model.targets[0], pause) as wire:
+        return await wire.send(
+            "POST", "/chat/completions", json.dumps({"model": running.model, **BODY, **more}).encode()
+        )
+
+
+async def test_too_many_requests_are_repeated_after_the_wait_that_is_asked_for(tmp_path: Path) -> None:
+    pauses: list[float] = []
+    async with simulated("groq", fault=fault("rate_limit=7"), fault_first=2) as groq:
+        seen = await ask(tmp_path, groq, pauses)
+
+    assert seen.text == "yes"
+    assert pauses == [7.0, 7.0]
+
+
+async def test_a_provider_that_stays_busy_is_left_alone_after_four_tries(tmp_path: Path) -> None:
+    pauses: list[float] = []
+    async with simulated("groq", fault=fault("rate_limit=7")) as groq:
+        seen = await ask(tmp_path, groq, pauses)
+
+    assert seen.status == 429
+    assert len(groq.requests) == 4
+
+
+async def test_a_server_in_trouble_is_asked_once_more(tmp_path: Path) -> None:
+    pauses: list[float] = []
+    async with simulated("groq", fault=fault("status=503")) as groq:
+        seen = await ask(tmp_path, groq, pauses)
+
+    assert seen.status == 503
+    assert len(groq.requests) == 2
+
+
+async def test_a_refusal_is_final(tmp_path: Path) -> None:
+    pauses: list[float] = []
+    async with simulated("groq") as groq:
+        seen = await ask(tmp_path, groq, pauses, n=2)
+
+    assert (seen.status, seen.refused, pauses) == (400, True, [])
+
+
+async def test_a_key_that_is_repeated_in_an_answer_is_blotted_out(tmp_path: Path) -> None:
+    async with simulated("groq") as groq:
+        seen = await ask(
+            tmp_path, groq, [], user="zz", messages=[{"role": "user", "content": f"Say exactly: {groq.key}"}]
+        )
+
+    assert seen.text == "***"
+
+
+def fault(text: str) -> Any:
+    from adapters.simulator.faults import Fault
+
+    return Fault.parse(text)
