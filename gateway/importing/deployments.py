@@ -61,8 +61,10 @@ class Entry:
 class Deployments:
     """Reads entries, and puts the providers they need into *plan*."""
 
-    def __init__(self, plan: Plan, report: Report, references: References) -> None:
+    def __init__(self, plan: Plan, report: Report, references: References, *, drop: bool) -> None:
+        """*drop*: the file as a whole lets parameters be dropped that a provider lacks."""
         self._plan = plan
+        self._drop = drop
         self._report = report
         self._references = references
 
@@ -142,6 +144,10 @@ class Deployments:
             if words().is_option(name) and name not in entry.seen:
                 entry.seen.add(name)
                 self._option(entry, name, value, options, wanted)
+        drop = self._drop or entry.params.get("drop_params") is True
+        if drop:
+            # What these providers lack is known to the library alone.
+            options["drop_params"] = True
         variables: list[str] = []
         if key:
             settings["api_key"] = key
@@ -155,6 +161,9 @@ class Deployments:
         about = ("providers", name)
         what = f"{prefix}: " if prefix else "a provider LiteLLM has to find: "
         self._report.mapped(entry.at("model"), f"{what}provider '{name}' of type {BRIDGE_TYPE}", about)
+        if drop:
+            text = "options.drop_params: what the library drops stands in no x-gateway-adjusted"
+            self._report.approximated(entry.at("model"), text, about)
         if variables:
             text = f"no key in the file: the bridge gets {', '.join(variables)}, which LiteLLM would read"
             self._report.approximated(entry.at("model"), text, about)

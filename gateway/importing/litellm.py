@@ -47,7 +47,8 @@ class _Import:
 
     def run(self) -> tuple[Plan, Report]:
         groups: dict[str, list[Deployment]] = {}
-        deployments = Deployments(self._plan, self._report, self._references)
+        drop = any(self._sections[name].get("drop_params") is True for name in ("router_settings", "litellm_settings"))
+        deployments = Deployments(self._plan, self._report, self._references, drop=drop)
         for entry in self._entries():
             if "*" in entry.name or "*" in str(entry.params.get("model", "")):
                 for one in self._expanded(entry):

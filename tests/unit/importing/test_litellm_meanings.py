@@ -135,6 +135,16 @@ def test_drop_params_drops() -> None:
     assert plan.models["m"]["unsupported"] == "drop"
 
 
+def test_drop_params_lets_the_library_drop_what_only_it_knows_of() -> None:
+    plan, _ = run(
+        {"model": "gemini/a", "drop_params": True}, {"model": "mistral/b"}, {"model": "groq/c", "drop_params": True}
+    )
+
+    assert plan.providers["gemini"]["options"] == {"drop_params": True}
+    assert "options" not in plan.providers["mistral"]
+    assert "options" not in plan.providers["groq"]
+
+
 def test_aliases_are_other_names() -> None:
     alias = {"a": "m", "b": {"model": "m", "hidden": True}, "m": "m", "c": "nowhere"}
 
