@@ -43,8 +43,7 @@ def test_stops_beyond_the_fourth_are_watched_for(provider: str) -> None:
 
 @pytest.mark.parametrize("provider", ["gpt4all", "openai_compatible"])
 def test_a_server_that_does_not_stream_is_asked_for_the_whole(provider: str) -> None:
-    facts = {"params": {"stream": {"support": "rejected", "patch": "fake_stream"}}}
-    adapter = adapter_of(provider, **facts)
+    adapter = adapter_of(provider, params={"stream": {"support": "rejected", "patch": "fake_stream"}})
     body = body_of(model="m", messages=[HELLO], stream=True)
 
     prepared = adapter.prepare(body, Operation.CHAT, True)
