@@ -9,7 +9,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,15 +85,20 @@ class GatewayProcess:
 
 
 @contextlib.asynccontextmanager
-async def gateway_process(folder: Path, config: dict[str, Any], *arguments: str) -> AsyncIterator[GatewayProcess]:
-    """Start `gateway serve` in *folder*; whatever is left of it at the end is killed."""
+async def gateway_process(
+    folder: Path, config: dict[str, Any], *arguments: str, modules: Sequence[Path] = ()
+) -> AsyncIterator[GatewayProcess]:
+    """Start `gateway serve` in *folder*; whatever is left of it at the end is killed.
+
+    *modules*: further folders to find modules in.
+    """
     (folder / "config.yaml").write_text(json.dumps(config))
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-P", "-m", "gateway", "serve", "-c", "config.yaml", *arguments),
         cwd=folder,
-        env={**environ, "PYTHONPATH": str(ROOT)},
+        env={**environ, "PYTHONPATH": os.pathsep.join(map(str, (*modules, ROOT)))},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
