@@ -90,7 +90,10 @@ def test_the_developers_pins_contain_the_runtime_ones() -> None:
     assert {name: dev[name].split()[0] for name in runtime} == {name: runtime[name].split()[0] for name in runtime}
 
 
-@pytest.mark.parametrize("name", ["runtime.txt", "dev.txt"])
+JUDGES = sorted(f"judges/{path.name}" for path in (CHECKOUT / "requirements" / "judges").glob("*.txt"))
+
+
+@pytest.mark.parametrize("name", ["runtime.txt", "dev.txt", *JUDGES])
 def test_a_pin_is_an_exact_version_with_hashes_and_no_address(name: str) -> None:
     for entry in pins(name).values():
         first, *hashes = entry.split("\\\n")
