@@ -61,6 +61,15 @@ def show(
         _print_section(section)
 
 
+@app.command("matrix")
+def matrix() -> None:
+    """Write what becomes of each parameter at every provider, as the Markdown of docs/providers.md."""
+    # Every file is read for it, which no other command needs.
+    from gateway.cli.provider_matrix import page
+
+    typer.echo(page(), nl=False)
+
+
 def _row(spec: ProviderSpec) -> dict[str, Any]:
     return {
         "type": spec.id,
