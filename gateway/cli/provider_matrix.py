@@ -124,7 +124,7 @@ def _how(facts: ParamSpec) -> Iterable[str]:
         yield f"as `{facts.to}`"
     elif facts.form is not None:
         yield _FORMS[facts.form]
-    elif facts.patch in _DONE_BY:
+    elif facts.patch is not None and facts.patch in _DONE_BY:
         yield _DONE_BY[facts.patch]
 
 
