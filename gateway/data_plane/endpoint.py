@@ -10,6 +10,7 @@ import msgspec
 
 from adapters.types import Body, Operation
 from gateway.errors import InvalidRequestError, MissingParameterError
+from gateway.scopes import Scope
 
 if TYPE_CHECKING:
     from gateway.pipeline.call import Call
@@ -23,6 +24,8 @@ class Endpoint:
     operation: Operation
     read: Callable[[Call], None]
     """Checks the call's body and takes from it what the pipeline acts on; raises `InvalidRequestError`."""
+    scope: Scope = Scope.KEY
+    """Who may use it; the data plane lets nobody in without a key."""
 
 
 _decode_name = msgspec.json.Decoder(Annotated[str, msgspec.Meta(max_length=256)] | None).decode

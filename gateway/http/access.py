@@ -1,9 +1,8 @@
-"""Who may use a route: everybody, whoever has a key, or the operator."""
+"""Who is asking: somebody with a key, or the operator."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from fastapi import Request
 
@@ -11,14 +10,6 @@ from gateway.errors import AuthenticationError, PermissionDeniedError
 from gateway.http.admin_access import AdminAccess
 from gateway.pipeline.authenticate import VirtualKey
 from gateway.services import Services
-
-
-class Scope(StrEnum):
-    """What a route asks of its caller."""
-
-    PUBLIC = "public"
-    KEY = "key"
-    ADMIN = "admin"
 
 
 @dataclass(frozen=True, slots=True)

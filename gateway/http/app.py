@@ -9,13 +9,14 @@ from fastapi import FastAPI, Request, Response
 from gateway.__about__ import DISTRIBUTION, __version__
 from gateway.data_plane.plane import PREFIXES
 from gateway.http import admin_keys
-from gateway.http.access import Callers, Scope
+from gateway.http.access import Callers
 from gateway.http.errors import add_error_handlers
 from gateway.http.health import health_router
 from gateway.http.metrics import metrics_router
 from gateway.http.models import models_router
 from gateway.http.openapi import with_generation_paths
 from gateway.http.request_ids import RequestIds
+from gateway.scopes import Scope
 from gateway.services import Services
 
 SCOPES: Final = {
@@ -61,5 +62,5 @@ def create_http_app(services: Services) -> FastAPI:
         fallback_host=f"{server.host}:{server.port}",
         other_paths=[path for path in SCOPES if "{" not in path],
     )
-    with_generation_paths(app)
+    with_generation_paths(app, SCOPES)
     return app

@@ -8,9 +8,9 @@ import httpx2
 import pytest
 from fastapi.routing import RouteContext, iter_route_contexts
 
-from gateway.http.access import Scope
 from gateway.http.app import SCOPES, create_http_app
 from gateway.http.paths import GENERATION
+from gateway.scopes import Scope
 from gateway.services import Services
 
 
