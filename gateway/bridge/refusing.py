@@ -13,19 +13,32 @@ _MOST_HEAD_BYTES = 64 * 1024
 _LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
 
 
+async def somebody_waits(listener: socket.socket) -> None:
+    """Return when there is a connection to accept; it is left for whoever will answer it."""
+    loop = asyncio.get_running_loop()
+    waiting = asyncio.Event()
+    loop.add_reader(listener.fileno(), waiting.set)
+    try:
+        await waiting.wait()
+    finally:
+        loop.remove_reader(listener.fileno())
+
+
 async def refuse_connections(listener: socket.socket, name: str, seconds: float) -> None:
     """For *seconds*, answer every request that comes to *listener* with a 503 that names the bridge."""
-    loop = asyncio.get_running_loop()
     answer = _answer(name)
     answering: set[asyncio.Task[None]] = set()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while True:
-                connection, _ = await loop.sock_accept(listener)
-                connection.setblocking(False)
-                task = asyncio.create_task(_refuse(connection, answer))
-                answering.add(task)
-                task.add_done_callback(answering.discard)
+                # Waiting and accepting are two steps, so that running out of time cannot lose what was accepted.
+                await somebody_waits(listener)
+                with contextlib.suppress(BlockingIOError):
+                    connection, _ = listener.accept()
+                    connection.setblocking(False)
+                    task = asyncio.create_task(_refuse(connection, answer))
+                    answering.add(task)
+                    task.add_done_callback(answering.discard)
     if answering:
         await asyncio.wait(answering)
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from gateway.bridge.errors import BridgeCrashedError, BridgeError
 from gateway.bridge.orders import Orders
 from gateway.bridge.process import BridgeProcess
-from gateway.bridge.refusing import refuse_connections
+from gateway.bridge.refusing import refuse_connections, somebody_waits
 from local_engine.rundir import RunDirectory
 
 _log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class Bridge:
     async def _keep(self, listener: socket.socket) -> None:
         started = False
         while True:
-            await _somebody_waits(listener)
+            await somebody_waits(listener)
             self.restarts += started
             started = True
             began = time.monotonic()
@@ -144,14 +144,3 @@ class Bridge:
     def _backoff_seconds(self) -> float:
         doubled = self._pace.first_backoff_seconds * 2.0 ** min(self._failures - 1, 16)
         return min(doubled, self._pace.longest_backoff_seconds)
-
-
-async def _somebody_waits(listener: socket.socket) -> None:
-    """Return when there is a connection to accept; it is left for whoever will answer it."""
-    loop = asyncio.get_running_loop()
-    waiting = asyncio.Event()
-    loop.add_reader(listener.fileno(), waiting.set)
-    try:
-        await waiting.wait()
-    finally:
-        loop.remove_reader(listener.fileno())
