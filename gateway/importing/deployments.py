@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from adapters.fine_tunes import PLACEHOLDER
@@ -11,6 +10,7 @@ from adapters.registry import load_spec
 from gateway.config.schema import BRIDGE_TYPE
 from gateway.importing.addresses import is_plain, name_of
 from gateway.importing.amounts import count, duration, number, usd_per_million
+from gateway.importing.entries import Deployment, Entry
 from gateway.importing.located import Path
 from gateway.importing.plan import Plan, Tree
 from gateway.importing.references import Reference, References, looks_secret, variable_name
@@ -20,42 +20,6 @@ from gateway.importing.words import Prefix, words
 _PRICES = {
     "input_cost_per_token": "input", "output_cost_per_token": "output", "cache_read_input_token_cost": "cached_input",
 }  # fmt: skip
-
-
-@dataclass(slots=True)
-class Deployment:
-    """A target, and what its entry asks for that stands at the model here."""
-
-    provider: str
-    target: Tree
-    path: Path
-    order: int = 0
-    weight: int | None = None
-    seconds: float | None = None
-    first_event: str | None = None
-    retries: int | None = None
-    drop: bool = False
-    limits: Tree = field(default_factory=dict)
-    concurrency: int | None = None
-
-
-@dataclass(slots=True)
-class Entry:
-    """An entry as it stands in the file, and which of its members have been dealt with."""
-
-    name: str
-    path: Path
-    params: Mapping[str, Any]
-    info: Mapping[str, Any]
-    seen: set[str] = field(default_factory=set)
-
-    def take(self, name: str) -> Any:
-        """A member of ``litellm_params``, which is dealt with now."""
-        self.seen.add(name)
-        return self.params.get(name)
-
-    def at(self, name: str) -> Path:
-        return (*self.path, "litellm_params", name)
 
 
 class Deployments:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from adapters.registry import load_spec
-from gateway.importing.deployments import Deployment, Deployments, Entry
+from gateway.importing.deployments import Deployments
+from gateway.importing.entries import Deployment, Entry
 from gateway.importing.located import Located, Path, read
 from gateway.importing.plan import Plan
 from gateway.importing.references import References

@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.config.unbuilt import is_built
 from gateway.importing.amounts import count, duration, number
-from gateway.importing.deployments import Deployment
+from gateway.importing.entries import Deployment
 from gateway.importing.located import Path
 from gateway.importing.plan import Plan, Tree
 from gateway.importing.report import Report
