@@ -6,24 +6,26 @@ import asyncio
 import os
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
+from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
-from gateway.bridge import owned
-from gateway.catalog import Catalog
+from gateway.config.secrets import secrets_of
 from gateway.data_plane.plane import DataPlane
 from gateway.deadlines import Deadlines
-from gateway.engines import SHARED_VARIABLE, attached_engines, owned_engines
+from gateway.owned_parts import OwnedParts, shared_parts
 from gateway.pipeline.authenticate import Authenticator
-from gateway.pipeline.backends import Backends
 from gateway.pipeline.holds import CountingLedger
 from gateway.pipeline.settle import Settlements
+from gateway.reload.installation import Installation, LocalInstaller, build
+from gateway.reload.reloader import Reloader, Reloads
+from gateway.reload.source import Source
 from gateway.services import Services
 from gateway.settings import Settings
 from gateway.storage.database import Database
 from gateway.storage.keys import open_key_store
 from gateway.storage.requests import RequestLog
 from gateway.storage.schema import prepare_schema
+from gateway.telemetry import names
 from gateway.telemetry.gauges import watch_parts
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.redact import register_secret
@@ -31,31 +33,52 @@ from gateway.telemetry.snapshots import Snapshots, publish_regularly
 from gateway.upstream.base import Upstream
 from gateway.upstream.fetch import Fetcher
 from gateway.upstream.http1 import Http1Upstream
-from local_engine.state import Engine
 
 
 class Application:
     """One worker's parts, started and stopped in order. Build it with `create`, inside the event loop it runs on."""
 
-    def __init__(self, services: Services, stack: AsyncExitStack) -> None:
+    def __init__(self, services: Services, installation: Installation, stack: AsyncExitStack) -> None:
         self.services = services
+        self.installation = installation
         self.plane = DataPlane(services)
         self._stack = stack
         self._asgi: Any = None
 
     @classmethod
     async def create(
-        cls, settings: Settings, *, environ: Mapping[str, str] = os.environ, migrate: bool = False
+        cls,
+        settings: Settings,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        migrate: bool = False,
+        source: Source | None = None,
+        watch: bool = False,
+        parent: Reloads | None = None,
     ) -> Application:
         """Connect the store, start the engines and everything that runs beside requests.
 
+        *source* is where *settings* came from and come from again at a reload; with *watch* one follows every change
+        of it. *parent* does the reloading where there are several workers.
+
         Raises `StorageError`, `PolicyError` or `OSError` with what is wrong; nothing is left running then.
         """
-        for secret in _secrets(settings):
+        for secret in secrets_of(settings):
             register_secret(secret)
         async with AsyncExitStack() as building:
-            services = await _build(settings, environ, migrate, building)
-            return cls(services, building.pop_all())
+            parts = OwnedParts()
+            building.push_async_callback(parts.aclose)
+            services, installation = await _build(settings, environ, migrate, parts, building)
+            if parent is not None:
+                services.reloads = parent
+            else:
+                if source is None:
+                    source = Source(Path(settings.source) if settings.source else None, environ)
+                services.reloads = reloader = Reloader(source, LocalInstaller(services, installation, parts))
+                building.push_async_callback(reloader.aclose)
+                if watch:
+                    reloader.start_watching()
+            return cls(services, installation, building.pop_all())
         raise AssertionError("unreachable")
 
     @property
@@ -67,6 +90,10 @@ class Application:
             self._asgi = create_http_app(self.services)
         return self._asgi
 
+    def reload_soon(self, trigger: str) -> None:
+        """Read the configuration again, without waiting for it."""
+        self.services.reloads.reload_soon(trigger)
+
     def end_remaining(self) -> None:
         """End the requests that the drain could not wait for."""
         self.plane.end_remaining()
@@ -76,7 +103,9 @@ class Application:
         await self._stack.aclose()
 
 
-async def _build(settings: Settings, environ: Mapping[str, str], migrate: bool, stack: AsyncExitStack) -> Services:
+async def _build(
+    settings: Settings, environ: Mapping[str, str], migrate: bool, parts: OwnedParts, stack: AsyncExitStack
+) -> tuple[Services, Installation]:
     database = Database(settings.storage.database_url.get_secret_value())
     await database.connect()
     stack.push_async_callback(database.aclose)
@@ -96,53 +125,34 @@ async def _build(settings: Settings, environ: Mapping[str, str], migrate: bool, 
     stack.push_async_callback(upstream.aclose)
     fetcher = Fetcher(deadlines, private=settings.server.fetch_private_addresses)
     stack.push_async_callback(fetcher.aclose)
-    engines = await _engines(settings, environ, stack)
-    bridges = await _bridges(settings, environ, stack)
-    catalog = Catalog.build(settings)
-    metrics = Metrics(catalog.models, snapshots=Snapshots.from_environment())
+    reached = shared_parts(environ)
+    if reached is None:
+        begun = await parts.prepare(settings)
+        parts.adopt(begun)
+        reached = begun.reached
+    configuration = build(settings, reached, upstream)
+    metrics = Metrics(configuration.catalog.models, snapshots=Snapshots.from_environment())
     stack.callback(metrics.publish, last=True)
     stack.push_async_callback(_cancel, asyncio.create_task(publish_regularly(metrics.publish), name="metrics"))
-    backends = Backends(owned.reached_by(settings, bridges), catalog, upstream, engines)
-    watch_parts(metrics, catalog, backends)
     settlements = Settlements(metrics, requests)
     stack.callback(settlements.flush)
-    return Services(
-        settings=settings,
-        catalog=catalog,
+    services = Services(
+        current=configuration,
         database=database,
         keys=keys,
         authenticator=authenticator,
         requests=requests,
         metrics=metrics,
-        backends=backends,
         ledger=CountingLedger(),
         settlements=settlements,
         fetcher=fetcher,
         deadlines=deadlines,
     )
-
-
-async def _engines(settings: Settings, environ: Mapping[str, str], stack: AsyncExitStack) -> Mapping[str, Engine]:
-    shared = environ.get(SHARED_VARIABLE)
-    if shared:
-        return attached_engines(shared)
-    engines = owned_engines(settings)
-    for engine in engines.values():
-        await engine.start()
-        stack.push_async_callback(engine.stop)
-    return engines
-
-
-async def _bridges(settings: Settings, environ: Mapping[str, str], stack: AsyncExitStack) -> Mapping[str, str]:
-    """Where each bridge listens, by provider."""
-    shared = environ.get(owned.SHARED_VARIABLE)
-    if shared:
-        return owned.shared_sockets(shared)
-    bridges = owned.owned_bridges(settings)
-    for bridge in bridges.values():
-        await bridge.start()
-        stack.push_async_callback(bridge.stop)
-    return owned.sockets(bridges)
+    watch_parts(metrics, lambda: services.current)
+    metrics.watch(names.CONFIG_RELOAD_OK, lambda: [((), float(services.reloads.last.ok))])
+    installation = Installation(services, upstream, reached)
+    stack.push_async_callback(installation.aclose)
+    return services, installation
 
 
 def _client(settings: Settings, deadlines: Deadlines) -> Upstream:
@@ -151,22 +161,6 @@ def _client(settings: Settings, deadlines: Deadlines) -> Upstream:
 
         return HttpxUpstream()
     return Http1Upstream(deadlines)
-
-
-def _secrets(settings: Settings) -> list[str]:
-    """Every secret of the configuration, so that none can reach a log."""
-    found = [key for provider in settings.providers.values() for key in provider.keys]
-    found += [
-        value.get_secret_value() for provider in settings.providers.values() for value in provider.headers.values()
-    ]
-    for provider in settings.providers.values():
-        found += owned.secrets_of(provider)
-    password = urlsplit(settings.storage.database_url.get_secret_value()).password
-    if password:
-        found.append(unquote(password))
-    if settings.auth.admin_key is not None:
-        found.append(settings.auth.admin_key.get_secret_value())
-    return found
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 
 class GatewayError(Exception):
     """Base of all errors that become an answer. The message says what happened, to what, and what helps."""
@@ -33,6 +35,16 @@ class InvalidRequestError(GatewayError):
     status = 400
     type = "invalid_request_error"
     code = "invalid_value"
+
+
+class InvalidConfigurationError(InvalidRequestError):
+    """The configuration that is to be loaded is wrong; the one in force stays."""
+
+    code = "invalid_configuration"
+
+    def __init__(self, message: str, problems: Sequence[Mapping[str, object]]) -> None:
+        super().__init__(message)
+        self.problems = problems
 
 
 class InvalidJsonError(InvalidRequestError):

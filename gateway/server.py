@@ -22,6 +22,7 @@ import uvicorn
 from gateway.data_plane.limits import WireLimits
 from gateway.data_plane.uvicorn_protocol import DataPlaneProtocol, Plane
 from gateway.deadlines import Deadlines
+from gateway.reload.terminal import RELOAD_SIGNAL, Terminal
 
 if TYPE_CHECKING:
     from gateway.settings import Settings
@@ -58,6 +59,9 @@ class ServedApplication(Protocol):
     @property
     def asgi(self) -> Any:
         """The ASGI application for everything the data plane does not answer; made at the first use."""
+
+    def reload_soon(self, trigger: str) -> None:
+        """Read the configuration again, without waiting for it."""
 
     def end_remaining(self) -> None:
         """End every request under way: a stream with an error event, others with a 503."""
@@ -154,6 +158,9 @@ class _Server(uvicorn.Server):
         self._options = options
         self._application: ServedApplication | None = None
         self._on_listening: Callable[[], Any] = lambda: None
+        self._terminal = Terminal()
+        self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
+        self._reload_asked = False
         self._beside: set[asyncio.Task[Any]] = set()
 
     @property
@@ -192,6 +199,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        if self._reload_asked and self._application is not None:
+            self._application.reload_soon(RELOAD_SIGNAL)
         self._run_beside(_finish_loading())
         outcome = self._on_listening()
         if asyncio.iscoroutine(outcome):
@@ -226,15 +235,20 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def handling_signals(self) -> Generator[None, None, None]:
-        """Stop at the first signal, at once at the second Ctrl-C. Unlike uvicorn's, no signal is raised again after."""
+        """Stop at the first signal, at once at the second Ctrl-C; reload at SIGHUP.
+
+        Unlike uvicorn's, no signal is raised again after.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        handled = [signal.SIGINT, signal.SIGTERM]
+        handlers: dict[signal.Signals, Callable[[int, FrameType | None], None]] = {
+            signal.SIGINT: self.handle_exit,
+            signal.SIGTERM: self.handle_exit,
+        }
         if sys.platform != "win32":
-            # Until a reload exists, it means what it does to most programs: the terminal is gone.
-            handled.append(signal.SIGHUP)
-        before = {number: signal.signal(number, self.handle_exit) for number in handled}
+            handlers[signal.SIGHUP] = self._handle_hangup
+        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         try:
             yield
         finally:
@@ -245,6 +259,15 @@ class _Server(uvicorn.Server):
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True
         self.should_exit = True
+
+    def _handle_hangup(self, sig: int, frame: FrameType | None) -> None:
+        if self._terminal.is_gone:
+            self.handle_exit(sig, frame)
+        elif self.started and self._application is not None:
+            # Handlers run between any two instructions: what the loop is at must not see half of it.
+            self._loop.call_soon_threadsafe(self._application.reload_soon, RELOAD_SIGNAL)
+        else:
+            self._reload_asked = True
 
     async def _quiet_within(self, seconds: float) -> bool:
         """Whether every connection has ended in time; false as well when told to stop at once."""

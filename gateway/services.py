@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gateway.pipeline.call import Call
     from gateway.pipeline.holds import Ledger
     from gateway.pipeline.settle import Settlements
+    from gateway.reload.reloader import Reloads
     from gateway.settings import Settings
     from gateway.storage.database import Database
     from gateway.storage.keys import KeyStore
@@ -27,18 +28,26 @@ if TYPE_CHECKING:
 HOP_HEADER: Final = b"x-gateway-hop"
 
 
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What the file decides, and all that follows from it. Never changes; a reload builds another."""
+
+    settings: Settings
+    catalog: Catalog
+    backends: Backends
+
+
 @dataclass(slots=True)
 class Services:
     """The parts of one running worker."""
 
-    settings: Settings
-    catalog: Catalog
+    current: Configuration
+    """The configuration in force. A reload replaces it between two requests: whoever serves one reads this once."""
     database: Database
     keys: KeyStore
     authenticator: Authenticator
     requests: RequestLog
     metrics: Metrics
-    backends: Backends
     ledger: Ledger
     settlements: Settlements
     fetcher: Fetcher
@@ -51,11 +60,27 @@ class Services:
     instance_id: bytes = field(default_factory=lambda: secrets.token_hex(8).encode())
     """Marks our own requests, so that a loop through ourselves is noticed (X29)."""
     hop_header: bytes = field(init=False)
+    reloads: Reloads = field(init=False)
     draining: bool = False
     """Set on SIGTERM: readiness fails and new requests are refused with 503 `draining`."""
 
     def __post_init__(self) -> None:
         self.hop_header = b"%b: %b\r\n" % (HOP_HEADER, self.instance_id)
+
+    @property
+    def settings(self) -> Settings:
+        """Those in force now, for whoever needs nothing else of the configuration."""
+        return self.current.settings
+
+    @property
+    def catalog(self) -> Catalog:
+        """That in force now."""
+        return self.current.catalog
+
+    @property
+    def backends(self) -> Backends:
+        """Those in force now."""
+        return self.current.backends
 
     def hop_header_after(self, hops: bytes) -> bytes:
         """The header line of a request that came by way of *hops*: a loop may have several gateways in it."""

@@ -10,15 +10,20 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from gateway.bridge import owned
-from gateway.engines import SHARED_VARIABLE, owned_engines, share
+from gateway.owned_parts import OwnedParts
+from gateway.reload.fleet import Fleet, Worker
+from gateway.reload.orders import Ask, Report, Tell, from_line
+from gateway.reload.reloader import Reloader
+from gateway.reload.source import Source
+from gateway.reload.terminal import RELOAD_SIGNAL, Terminal
 from gateway.server import FORCED_EXIT
 from gateway.settings import Settings
 from gateway.telemetry.snapshots import RUNTIME_DIR_VARIABLE
-from gateway.worker import READY, pack
+from gateway.worker import READY
 
 _log = logging.getLogger(__name__)
 
@@ -31,43 +36,47 @@ _PROVEN_SECONDS = 60.0
 """A worker that lived this long has not died of its start."""
 
 
-async def supervise(settings: Settings, sock: socket.socket, on_listening: Callable[[], Any] = lambda: None) -> int:
+async def supervise(
+    settings: Settings,
+    sock: socket.socket,
+    on_listening: Callable[[], Any] = lambda: None,
+    *,
+    source: Source | None = None,
+    watch: bool = False,
+) -> int:
     """Run ``settings.server.workers`` workers on *sock* until a signal ends them, and return the exit code.
 
     A worker that dies is replaced; one that cannot even start ends them all, with its own exit code. When this process
-    is killed, the workers end too. *on_listening* is called, or run, when all of them accept connections.
+    is killed, the workers end too. *on_listening* is called, or run, when all of them accept connections. *source* is
+    read again at a reload, and with *watch* at every change.
     """
-    async with shared(settings) as variables:
-        return await _Workers(settings, sock, variables).run(on_listening)
-
-
-@contextlib.asynccontextmanager
-async def shared(settings: Settings) -> AsyncIterator[Mapping[str, str]]:
-    """Start what workers have in common, and yield the environment variables by which they find it."""
     async with contextlib.AsyncExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="gateway-", ignore_cleanup_errors=True))
-        engines = owned_engines(settings)
-        for engine in engines.values():
-            await engine.start()
-            stack.push_async_callback(engine.stop)
-        bridges = owned.owned_bridges(settings)
-        for bridge in bridges.values():
-            await bridge.start()
-            stack.push_async_callback(bridge.stop)
-        yield {
-            RUNTIME_DIR_VARIABLE: directory,
-            SHARED_VARIABLE: share(engines),
-            owned.SHARED_VARIABLE: owned.share(bridges),
-        }
+        parts = OwnedParts()
+        stack.push_async_callback(parts.aclose)
+        parts.adopt(await parts.prepare(settings))
+        fleet = Fleet(settings, parts)
+        stack.push_async_callback(fleet.aclose)
+        source = source or Source(Path(settings.source) if settings.source else None, os.environ)
+        reloader = Reloader(source, fleet)
+        stack.push_async_callback(reloader.aclose)
+        if watch:
+            reloader.start_watching()
+        return await _Workers(settings, sock, directory, fleet, reloader).run(on_listening)
 
 
 class _Workers:
-    def __init__(self, settings: Settings, sock: socket.socket, variables: Mapping[str, str]) -> None:
+    def __init__(
+        self, settings: Settings, sock: socket.socket, directory: str, fleet: Fleet, reloader: Reloader
+    ) -> None:
         self._count = settings.server.workers
         self._drain_seconds = settings.server.drain_timeout
-        self._orders = pack(settings)
         self._sock = sock
-        self._environ = {**os.environ, **variables}
+        self._environ = {**os.environ, RUNTIME_DIR_VARIABLE: directory}
+        self._fleet = fleet
+        self._reloader = reloader
+        self._terminal = Terminal()
+        self._answers: set[asyncio.Task[None]] = set()
         self._running: dict[int, asyncio.subprocess.Process] = {}
         self._ready = 0
         self._all_ready = asyncio.Event()
@@ -92,7 +101,7 @@ class _Workers:
             await asyncio.gather(*keepers)
         finally:
             self._send(signal.SIGKILL)
-            for task in (*keepers, beside):
+            for task in (*keepers, beside, *self._answers):
                 task.cancel()
             for number in signals:
                 loop.remove_signal_handler(number)
@@ -135,17 +144,14 @@ class _Workers:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             pass_fds=[self._sock.fileno()],
-            env=self._environ,
+            env={**self._environ, **self._fleet.variables},
             # Ctrl-C reaches every process of the terminal's group; the workers are to hear of it from here alone.
             start_new_session=True,
         )
         self._running[slot] = process
-        assert process.stdin is not None
         assert process.stdout is not None
+        worker = self._fleet.join(process)
         try:
-            with contextlib.suppress(ConnectionError):
-                process.stdin.write(self._orders)
-                await process.stdin.drain()
             if self._stopping.is_set():
                 process.send_signal(signal.SIGTERM)
             was_ready = await process.stdout.readline() == READY
@@ -153,18 +159,36 @@ class _Workers:
                 self._ready += 1
                 if self._ready == self._count:
                     self._all_ready.set()
-            while await process.stdout.read(4096):
-                pass
+            while line := await process.stdout.readline():
+                self._heard(worker, from_line(line))
             return was_ready, await process.wait()
         finally:
+            self._fleet.leave(worker)
             del self._running[slot]
+
+    def _heard(self, worker: Worker, report: Report) -> None:
+        if isinstance(report, Ask):
+            task = asyncio.create_task(self._answer(worker, report), name="reload for a worker")
+            self._answers.add(task)
+            task.add_done_callback(self._answers.discard)
+        else:
+            self._fleet.heard(worker, report)
+
+    async def _answer(self, worker: Worker, asked: Ask) -> None:
+        if asked.question:
+            worker.send(Tell(await self._reloader.reload(asked.trigger, dry_run=asked.dry_run), asked.question))
+        else:
+            self._reloader.reload_soon(asked.trigger)
 
     def _on_signal(self, number: signal.Signals) -> None:
         if number == signal.SIGINT and self._stopping.is_set():
             self._forced = True
             self._send(signal.SIGKILL)
-            return
-        self._stop(signal.SIGTERM)
+        elif number == signal.SIGHUP and not self._terminal.is_gone:
+            if not self._stopping.is_set():
+                self._reloader.reload_soon(RELOAD_SIGNAL)
+        else:
+            self._stop(signal.SIGTERM)
 
     def _stop(self, number: signal.Signals) -> None:
         self._stopping.set()

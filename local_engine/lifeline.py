@@ -12,12 +12,15 @@ from collections.abc import Callable
 _PR_SET_PDEATHSIG = 1
 
 
-def die_with_parent(parent_pid: int, pipe: int, clean_up: Callable[[], None]) -> None:
+def die_with_parent(
+    parent_pid: int, pipe: int, clean_up: Callable[[], None], heard: Callable[[bytes], object] = len
+) -> None:
     """End this process when its parent does, even when that is killed.
 
     Two ways, as neither is enough. A thread waits for the end of *pipe*, whose other end only the parent holds:
     that works everywhere and can *clean_up*, but not while native code holds the interpreter (as loading a model
-    does). The kernel's death signal works then too, but only on Linux.
+    does). The kernel's death signal works then too, but only on Linux. What comes through *pipe* meanwhile is *heard*,
+    in that thread.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -26,8 +29,8 @@ def die_with_parent(parent_pid: int, pipe: int, clean_up: Callable[[], None]) ->
 
     def wait() -> None:
         # Not through a buffered file: its lock, held by this thread, would make the interpreter abort at its end.
-        while os.read(pipe, 4096):
-            pass
+        while data := os.read(pipe, 65536):
+            heard(data)
         clean_up()
         os._exit(1)
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import sys
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,7 +16,8 @@ from gateway.cli.check import ConfigFile
 from gateway.cli.console import ExitCode, fail, note, out
 from gateway.cli.readiness import Health, wait_until_ready
 from gateway.listening import ListenError, bind, url_of
-from gateway.settings import Settings, load_settings
+from gateway.reload.source import Source
+from gateway.settings import Settings
 
 if TYPE_CHECKING:
     from gateway.storage.database import Database
@@ -29,6 +31,9 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes that answer requests.")] = None,
+    reload: Annotated[
+        bool, typer.Option("--reload/--no-reload", help="Follow changes of the file; SIGHUP reloads in any case.")
+    ] = True,
     migrate: Annotated[bool, typer.Option("--migrate", help="Upgrade the tables first, on PostgreSQL too.")] = False,
 ) -> None:
     """Start the gateway. Without a file: the local model, and every provider whose key is in the environment."""
@@ -39,7 +44,8 @@ def serve(
     except NameCollisionError as error:
         fail(str(error))
     flags = {"server.host": host, "server.port": port, "server.workers": workers}
-    settings = load_settings(config, environ=os.environ, flags=flags)
+    source = Source(config, os.environ, flags)
+    settings = source.load()
     for line in settings.notes:
         note(line)
     if settings.server.workers > 1 and sys.platform == "win32":
@@ -50,10 +56,10 @@ def serve(
     except ListenError as error:
         fail(str(error))
     with sock:
-        raise typer.Exit(_serve(settings, sock, migrate=migrate))
+        raise typer.Exit(_serve(settings, sock, source, watch=reload, migrate=migrate))
 
 
-def _serve(settings: Settings, sock: socket.socket, *, migrate: bool) -> int:
+def _serve(settings: Settings, sock: socket.socket, source: Source, *, watch: bool, migrate: bool) -> int:
     from gateway.start_errors import START_ERRORS, exit_code
     from gateway.telemetry.logging import close_logging, configure_logging
 
@@ -61,14 +67,16 @@ def _serve(settings: Settings, sock: socket.socket, *, migrate: bool) -> int:
     configure_logging(settings.telemetry.log_format, settings.telemetry.log_level)
     try:
         key = asyncio.run(_prepare(settings, migrate=migrate))
-        return _run(settings, sock, key, patience)
+        return _run(settings, sock, source, key, patience, watch=watch)
     except START_ERRORS as error:
         fail(str(error), ExitCode(exit_code(error)))
     finally:
         close_logging()
 
 
-def _run(settings: Settings, sock: socket.socket, key: str | None, patience: float) -> int:
+def _run(
+    settings: Settings, sock: socket.socket, source: Source, key: str | None, patience: float, *, watch: bool
+) -> int:
     from gateway import server
 
     url = url_of(sock)
@@ -80,11 +88,14 @@ def _run(settings: Settings, sock: socket.socket, key: str | None, patience: flo
         from gateway.workers import supervise
 
         with asyncio.Runner(loop_factory=server.loop_factory()) as runner:
-            return runner.run(supervise(settings, sock, when_listening))
+            return runner.run(supervise(settings, sock, when_listening, source=source, watch=watch))
 
     from gateway.app import Application
 
-    return server.run(lambda: Application.create(settings), sock, server.ServerOptions.of(settings), when_listening)
+    def create() -> Awaitable[Application]:
+        return Application.create(settings, source=source, watch=watch)
+
+    return server.run(create, sock, server.ServerOptions.of(settings), when_listening)
 
 
 def _fetch_models(settings: Settings) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, InvalidConfigurationError
 
 _encode = msgspec.json.Encoder().encode
 
@@ -38,6 +38,8 @@ def error_body(
         members["provider"] = provider
     if upstream_status is not None:
         members["upstream_status"] = upstream_status
+    if isinstance(error, InvalidConfigurationError):
+        members["problems"] = error.problems
     return _encode({"error": members})
 
 

@@ -86,15 +86,17 @@ class DataPlane:
             if EXTRA_BODY in call.body:
                 unpack_extra_body(call.body)
             name = read_model_name(call.body)
-            call.model = services.catalog.resolve(name)
+            # From here to the end of the request, whatever a reload may bring meanwhile.
+            configuration = services.current
+            call.model = configuration.catalog.resolve(name)
             if call.model is None:
-                raise _no_such_model(name, services.catalog, call.key)
+                raise _no_such_model(name, configuration.catalog, call.key)
             if call.model.pattern:
                 call.body["model"] = msgspec.Raw(msgspec.json.encode(call.model.id))  # it may have come as an alias
             call.unsupported = asked or call.model.unsupported
             endpoint.read(call)
             call.task = asyncio.current_task()
-            await serve(call, services)
+            await serve(call, services, configuration)
         except GatewayError as error:
             call.status, call.error_code = error.status, error.code or ""
             send_error(call, error)

@@ -31,7 +31,7 @@ class Callers:
 
     def __init__(self, services: Services) -> None:
         self._authenticator = services.authenticator
-        self._admin = AdminAccess(services.settings.auth.admin_key)
+        self._admin = AdminAccess(lambda: services.settings.auth.admin_key)
 
     async def of(self, request: Request) -> Caller:
         """The caller; `AuthenticationError` without a good key or the admin key."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Callable
 
 from fastapi import Request
 from pydantic import SecretStr
@@ -15,19 +16,22 @@ from gateway.pipeline.authenticate import find_credentials
 class AdminAccess:
     """A dependency that lets requests with the admin key pass, as bearer, ``x-api-key`` or ``api-key``."""
 
-    def __init__(self, admin_key: SecretStr | None) -> None:
-        secret = admin_key.get_secret_value() if admin_key is not None else ""
-        self._expected = _digest(secret.encode()) if secret else None
+    def __init__(self, admin_key: Callable[[], SecretStr | None]) -> None:
+        """*admin_key* gives the one that counts now; a reload may bring another."""
+        self._admin_key = admin_key
 
     async def __call__(self, request: Request) -> None:
         """Return, or raise `AuthenticationError`, or `PermissionDeniedError` where there is no admin key."""
-        if self._expected is None:
+        admin_key = self._admin_key()
+        secret = admin_key.get_secret_value() if admin_key is not None else ""
+        if not secret:
             raise PermissionDeniedError(
-                "/admin is off because no admin key is set. Set auth.admin_key (GATEWAY_ADMIN_KEY) and start again.",
+                "/admin is off because no admin key is set. Set auth.admin_key (GATEWAY_ADMIN_KEY) and reload.",
                 code="admin_disabled",
             )
+        expected = _digest(secret.encode())
         for credential in find_credentials(request.headers.raw):
-            if hmac.compare_digest(_digest(credential), self._expected):
+            if hmac.compare_digest(_digest(credential), expected):
                 return
         raise AuthenticationError
 

@@ -60,7 +60,7 @@ class KeyPage(BaseModel):
 def router(services: Services) -> APIRouter:
     """The routes, all behind the admin key."""
     store: KeyStore = services.keys
-    access = AdminAccess(services.settings.auth.admin_key)
+    access = AdminAccess(lambda: services.settings.auth.admin_key)
     routes = APIRouter(prefix="/admin/keys", tags=["keys"], dependencies=[Depends(access)], route_class=StrictBodyRoute)
 
     @routes.post("", status_code=201)

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request, Response
 
 from gateway.__about__ import DISTRIBUTION, __version__
 from gateway.data_plane.plane import PREFIXES
-from gateway.http import admin_keys
+from gateway.http import admin_keys, admin_reload
 from gateway.http.access import Callers
 from gateway.http.errors import add_error_handlers
 from gateway.http.health import health_router
@@ -29,6 +29,7 @@ SCOPES: Final = {
     **{prefix + "/models/{model_id:path}": Scope.KEY for prefix in PREFIXES},
     "/admin/keys": Scope.ADMIN,
     "/admin/keys/{key_id}": Scope.ADMIN,
+    "/admin/reload": Scope.ADMIN,
 }
 """Who may use each route; a route that is not here fails a test."""
 
@@ -55,6 +56,7 @@ def create_http_app(services: Services) -> FastAPI:
     if services.settings.telemetry.metrics:
         app.include_router(metrics_router(services))
     app.include_router(admin_keys.router(services))
+    app.include_router(admin_reload.router(services))
     app.add_middleware(RequestIds)
     server = services.settings.server
     add_error_handlers(

@@ -67,6 +67,10 @@ class Authenticator:
         self._failing = False
         self._task: asyncio.Task[None] | None = None
 
+    def set_mode(self, mode: AuthMode | str) -> None:
+        """Ask for keys, or don't, from the next request on; what is known of keys stays."""
+        self._open = AuthMode(mode) is AuthMode.OPEN
+
     def check(self, headers: Headers) -> VirtualKey | None:
         """The key of a request, or None when only `look_up` can tell. Never waits.
 

@@ -15,6 +15,7 @@ from adapters.spec import ProviderSpec
 from adapters.target import Target
 from adapters.types import Operation
 from gateway.catalog import Catalog, Model
+from gateway.config.certificates import Stamps, stamps_of
 from gateway.config.schema import ProviderSettings, Settings
 from gateway.pipeline.backend import Backend, Concurrency
 from gateway.pipeline.plan import Route
@@ -31,38 +32,75 @@ DEFAULT_QUEUE: Final = 64
 
 
 class _Provider:
-    """What the targets of one provider share."""
+    """What the targets of one provider share, and keep when another configuration has the provider too."""
 
-    __slots__ = ("concurrency", "keys", "origin", "path", "settings", "upstream")
+    __slots__ = ("certificates", "concurrency", "keys", "origin", "path", "settings", "upstream")
 
-    def __init__(self, settings: ProviderSettings, origin: Origin, path: str, upstream: Upstream) -> None:
+    def __init__(
+        self,
+        settings: ProviderSettings,
+        origin: Origin,
+        path: str,
+        upstream: Upstream,
+        before: _Provider | None = None,
+        certificates: Stamps = (),
+    ) -> None:
         self.settings = settings
         self.origin = origin
         self.path = path
         self.upstream = upstream
+        self.certificates = certificates
         self.concurrency = Concurrency(settings.max_concurrency) if settings.max_concurrency else None
         self.keys = ProviderKeys(len(settings.keys)) if len(settings.keys) > 1 else None
+        if before is not None and self.concurrency is not None and before.concurrency is not None:
+            # Requests of the old configuration still count; the new limit holds from `take_effect` on.
+            self.concurrency = before.concurrency
+        if before is not None and self.keys is not None and before.settings.keys == settings.keys:
+            self.keys = before.keys
+
+    def take_effect(self) -> None:
+        """Let the limits that are shared with an earlier configuration be those of this one."""
+        if self.concurrency is not None and self.settings.max_concurrency:
+            self.concurrency.limit = self.settings.max_concurrency
+        if isinstance(self.upstream, LocalUpstream):
+            self.upstream.queue_limit = _queue_limit(self.settings)
 
 
 class Backends:
     """The routes of a configuration, by model."""
 
-    def __init__(self, settings: Settings, catalog: Catalog, upstream: Upstream, engines: Mapping[str, Engine]) -> None:
-        """*engines* holds each local engine by its provider's name; they must have been started."""
+    def __init__(
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        upstream: Upstream,
+        engines: Mapping[str, Engine],
+        before: Backends | None = None,
+    ) -> None:
+        """*engines* holds each local engine by its provider's name; they must have been started.
+
+        What *before*, the backends of the configuration in force, has in common with these is taken over, so that
+        connections, counts and what is known of providers outlive a reload; nothing of it is changed.
+        """
         self._settings = settings
         self._engines = engines
         self.queues: dict[str, LocalUpstream] = {}
         """The clients that wait for a local engine's slots, by provider."""
         self._providers: dict[str, _Provider] = {}
         for name, provider in settings.providers.items():
+            known = before._providers.get(name) if before is not None else None
             if name in engines:
                 engine = engines[name]
-                queue = provider.queue if provider.queue is not None else DEFAULT_QUEUE
-                self.queues[name] = local = LocalUpstream(engine, upstream, queue)
-                self._providers[name] = _Provider(provider, local_origin(engine), "/v1", local)
+                local = before.queues.get(name) if before is not None else None
+                if local is None or local.engine is not engine:
+                    local = LocalUpstream(engine, upstream, _queue_limit(provider))
+                self.queues[name] = local
+                self._providers[name] = _Provider(provider, local_origin(engine), "/v1", local, known)
             else:
-                self._providers[name] = _remote(name, provider, upstream)
+                self._providers[name] = _remote(name, provider, upstream, known)
         self._routes = {model.id: self._build(model) for model in (*catalog.models.values(), *catalog.exposed.values())}
+        if before is not None:
+            self._remember_limits(before)
 
     def route(self, model: Model) -> Route:
         """How to answer for *model*."""
@@ -70,6 +108,11 @@ class Backends:
         if model.pattern and route.alias is not None:
             route = replace(route, alias=json.dumps(model.id).encode())
         return route
+
+    def take_effect(self) -> None:
+        """These are the backends of the configuration in force from now on."""
+        for provider in self._providers.values():
+            provider.take_effect()
 
     def limits(self) -> Iterator[tuple[str, UpstreamLimits]]:
         """What the targets' providers told of their limits, each with the provider's name."""
@@ -84,6 +127,15 @@ class Backends:
             (name, "" if engine.state is EngineState.READY else explain(engine))
             for name, engine in self._engines.items()
         ]
+
+    def _remember_limits(self, before: Backends) -> None:
+        for name, route in self._routes.items():
+            earlier = before._routes.get(name)
+            known = {backend.target.name: backend for backend in earlier.backends} if earlier is not None else {}
+            for backend in route.backends:
+                same = known.get(backend.target.name)
+                if same is not None and backend.limits is not None and same.target.spec == backend.target.spec:
+                    backend.limits = same.limits
 
     def _build(self, model: Model) -> Route:
         alias = json.dumps(model.id).encode() if self._settings.response_model == "alias" else None
@@ -130,13 +182,20 @@ def _headers(settings: ProviderSettings, spec: ProviderSpec, key: str) -> tuple[
     return tuple(headers)
 
 
-def _remote(name: str, settings: ProviderSettings, upstream: Upstream) -> _Provider:
+def _queue_limit(settings: ProviderSettings) -> int:
+    return settings.queue if settings.queue is not None else DEFAULT_QUEUE
+
+
+def _remote(name: str, settings: ProviderSettings, upstream: Upstream, before: _Provider | None) -> _Provider:
     """A provider behind an address or a unix socket of the operator's choosing."""
     spec = load_spec(settings.type)
     url = urlsplit(settings.address(spec))
     context = None
+    certificates = stamps_of(settings)
     if url.scheme == "https" and settings.unix_socket is None:
-        context = make_ssl_context(settings.ca_file, settings.client_cert, settings.client_key)
+        # Connections are shared by those who have the same context, so one that would be alike is not made anew.
+        known = before.origin.ssl_context if before is not None and before.certificates == certificates else None
+        context = known or make_ssl_context(settings.ca_file, settings.client_cert, settings.client_key)
     origin = Origin(
         url.hostname or "localhost",
         url.port or (443 if context is not None else 80),
@@ -146,4 +205,4 @@ def _remote(name: str, settings: ProviderSettings, upstream: Upstream) -> _Provi
         name,
         spec.transport.keep_alive,
     )
-    return _Provider(settings, origin, url.path, upstream)
+    return _Provider(settings, origin, url.path, upstream, before, certificates)

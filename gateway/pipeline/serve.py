@@ -16,22 +16,25 @@ from gateway.pipeline.outcome import judge, to_error
 from gateway.pipeline.plan import Route
 from gateway.pipeline.reply import SSE, answer_headers, early_headers, send_error
 from gateway.pipeline.stream_out import StreamOut
-from gateway.services import Services
+from gateway.services import Configuration, Services
 from gateway.upstream.local import fair_key
 from policies.retry import Decision, Situation, Step, decide
 
 
-async def serve(call: Call, services: Services) -> None:
-    """Answer *call*, whatever its endpoint; raises `GatewayError` for what the client can be told at once."""
+async def serve(call: Call, services: Services, configuration: Configuration) -> None:
+    """Answer *call* by *configuration*, whatever its endpoint.
+
+    Raises `GatewayError` for what the client can be told at once.
+    """
     with Admission(call, services):
         assert call.model is not None
-        route = services.backends.route(call.model)
-        if services.backends.queues:
+        route = configuration.backends.route(call.model)
+        if configuration.backends.queues:
             fair_key.set(call.key.id)
         if not call.stream:
             await _attempts(call, route, None, services)
             return
-        silence = services.settings.server.stream_keepalive
+        silence = configuration.settings.server.stream_keepalive
         now = services.clock
         out = StreamOut(call.exchange, services.deadlines, now, silence, lambda: _stream_head(call, route, now()))
         try:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from gateway.catalog import Catalog
-from gateway.pipeline.backends import Backends
+from gateway.services import Configuration
 from gateway.telemetry import names
 from gateway.telemetry.logging import lines_dropped
 from gateway.telemetry.metrics import Metrics
@@ -14,21 +13,22 @@ from gateway.telemetry.series import Labels
 
 
 def watch_parts(
-    metrics: Metrics, catalog: Catalog, backends: Backends, clock: Callable[[], float] = time.monotonic
+    metrics: Metrics, current: Callable[[], Configuration], clock: Callable[[], float] = time.monotonic
 ) -> None:
     """Have *metrics* show the local engines, their queues and the providers' limits, and count lost log lines.
 
-    *clock* is that of `Services`.
+    *current* gives the configuration in force; *clock* is that of `Services`.
     """
 
     def queue_depth() -> Iterator[tuple[Labels, float]]:
-        for provider, queue in backends.queues.items():
+        for provider, queue in current().backends.queues.items():
             yield (provider,), queue.waiting
 
     def target_healthy() -> Iterator[tuple[Labels, float]]:
         # Only of engines do we know without asking; a hosted target shows its health in the attempts.
-        down = dict(backends.engine_problems())
-        for model in catalog.models.values():
+        configuration = current()
+        down = dict(configuration.backends.engine_problems())
+        for model in configuration.catalog.models.values():
             for target in model.targets:
                 if target.provider in down:
                     yield (target.provider, target.name), 0 if down[target.provider] else 1
@@ -37,7 +37,7 @@ def watch_parts(
         # Several targets of a provider may share a limit or have one each: what is nearest to its end is told.
         least: dict[Labels, float] = {}
         now = clock()
-        for provider, limits in backends.limits():
+        for provider, limits in current().backends.limits():
             for kind, left in limits.remaining(now):
                 least[provider, kind] = min(left, least.get((provider, kind), left))
         yield from least.items()

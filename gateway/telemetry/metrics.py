@@ -74,6 +74,9 @@ FAMILIES = (
         combine=min,
     ),
     Family(names.LOG_LINES_DROPPED, "counter", "Log lines given up because their sink was blocked."),
+    Family(
+        names.CONFIG_RELOAD_OK, "gauge", "0 while the configuration that was last loaded is not in force.", combine=min
+    ),
     Family(names.BUILD_INFO, "gauge", "Always 1; the version is the label.", ("version",), combine=max),
 )
 
@@ -180,6 +183,12 @@ class Metrics:
         for adjustment in adjustments:
             param = adjustment.param if adjustment.param in target.spec.params else names.OTHER
             self._table.series(names.ADJUSTED, target.provider, param, adjustment.action)[0] += 1
+
+    def reconfigured(self, models: Collection[str]) -> None:
+        """Know *models* too; those of earlier configurations stay, as requests under way may still be for them."""
+        self._models = self._models.union(models)
+        # Only short cuts to series, which stay; targets of earlier configurations would stay with them.
+        self._attempts.clear()
 
     def watch(self, name: str, read: Reader) -> None:
         """Have *read* called at every scrape for the (labels, value) pairs of a gauge or counter kept elsewhere."""

@@ -21,6 +21,7 @@ ADJUSTED: Final = METRIC_PREFIX + "params_adjusted_total"
 TARGET_HEALTHY: Final = METRIC_PREFIX + "target_healthy"
 RATELIMIT_REMAINING: Final = METRIC_PREFIX + "upstream_ratelimit_remaining"
 LOG_LINES_DROPPED: Final = METRIC_PREFIX + "log_lines_dropped_total"
+CONFIG_RELOAD_OK: Final = METRIC_PREFIX + "config_reload_ok"
 BUILD_INFO: Final = METRIC_PREFIX + "build_info"
 
 # OpenTelemetry's GenAI conventions 0.1.0 (development status), as Prometheus spells them.

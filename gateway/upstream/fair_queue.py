@@ -19,7 +19,7 @@ class FairQueue:
 
     def __init__(self, places: int, limit: int) -> None:
         self._free = places
-        self._limit = limit
+        self.limit = limit
         self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self.waiting = 0
 
@@ -32,7 +32,7 @@ class FairQueue:
         if self._free:
             self._free -= 1
             return
-        if self.waiting >= self._limit:
+        if self.waiting >= self.limit:
             raise QueueFullError(f"{self.waiting} requests are waiting already")
         turn = asyncio.get_running_loop().create_future()
         self._lines.setdefault(key, deque()).append(turn)

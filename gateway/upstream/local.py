@@ -46,6 +46,19 @@ class LocalUpstream:
         self._queue = FairQueue(engine.slots, queue_limit)
 
     @property
+    def engine(self) -> Engine:
+        return self._engine
+
+    @property
+    def queue_limit(self) -> int:
+        """Requests that may wait; those that do already are not turned away when it is lowered."""
+        return self._queue.limit
+
+    @queue_limit.setter
+    def queue_limit(self, limit: int) -> None:
+        self._queue.limit = limit
+
+    @property
     def waiting(self) -> int:
         """Requests in the queue."""
         return self._queue.waiting

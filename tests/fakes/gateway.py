@@ -21,8 +21,8 @@ from gateway.data_plane.asgi_exchange import AsgiDataPlane
 from gateway.data_plane.limits import WireLimits
 from gateway.data_plane.uvicorn_protocol import DataPlaneProtocol
 from gateway.deadlines import Deadlines, Watch
+from gateway.reload.source import Source
 from gateway.services import Services
-from gateway.settings import load_settings
 from gateway.storage.tables import requests
 from gateway.upstream.http1 import Http1Upstream
 from gateway.upstream.pool import PoolStats
@@ -66,11 +66,13 @@ def config(*servers: ScriptedServer | int, **model: Any) -> dict[str, Any]:
 class RunningGateway:
     """The gateway, how to reach it, and what it has done."""
 
-    def __init__(self, app: Application, loopback: Loopback, wire: bool) -> None:
+    def __init__(self, app: Application, loopback: Loopback, wire: bool, file: Path) -> None:
         self.app = app
         self.loopback = loopback
         self.wire = wire
         """Served by our own protocol, not by plain ASGI."""
+        self.file = file
+        """The configuration file, which a test may rewrite."""
         self._clients: list[RawClient] = []
 
     @property
@@ -177,10 +179,12 @@ async def running_gateway(
     environ: Mapping[str, str] | None = None,
     limits: WireLimits | None = None,
     models: Sequence[str] | None = None,
+    watch: bool = False,
 ) -> AsyncIterator[RunningGateway]:
     """Serve *settings*, a configuration file's content, by our own protocol (``uvicorn``) or by plain ASGI (``asgi``).
 
-    `KEY` is a key that works, for *models* alone if given, unless ``auth: {mode: open}`` stands in the settings.
+    With *watch* it follows changes of the file. `KEY` is a key that works, for *models* alone if given, unless
+    ``auth: {mode: open}`` stands in the settings.
     """
     limits = limits or WireLimits()
     with tempfile.TemporaryDirectory(dir=_MEMORY, ignore_cleanup_errors=True) as folder:
@@ -190,15 +194,16 @@ async def running_gateway(
             "storage.database_url": f"sqlite+aiosqlite:///{folder}/gateway.db",
             "server.upstream_client": upstream_client,
         }
-        loaded = load_settings(path, environ=environ or {}, flags=flags)
-        app = await Application.create(loaded, environ=environ or {}, migrate=True)
+        source = Source(path, environ or {}, flags)
+        loaded = source.load()
+        app = await Application.create(loaded, environ=environ or {}, migrate=True, source=source, watch=watch)
         # Short limits in tests want a timer that looks more often.
         app.services.deadlines._tick_seconds = 0.01
         try:
             if loaded.auth.mode == "keys":
                 await app.services.keys.create("test", secret=KEY, models=models)
             async with _serve(app, server, limits) as loopback:
-                running = RunningGateway(app, loopback, wire=server == "uvicorn")
+                running = RunningGateway(app, loopback, wire=server == "uvicorn", file=path)
                 try:
                     yield running
                 finally:
@@ -227,7 +232,8 @@ async def _serve(app: Application, server: str, limits: WireLimits) -> AsyncIter
 @contextlib.asynccontextmanager
 async def _listening(app: Any, http: Any) -> AsyncIterator[Loopback]:
     """uvicorn as it is, but for its way to stop: that takes a fifth of a second, and hundreds of tests would wait."""
-    sock = socket.socket()
+    # asyncio sets TCP_NODELAY on TCP sockets that say so: without it, FastAPI's two writes wait for each other.
+    sock = socket.socket(proto=socket.IPPROTO_TCP)
     sock.bind(("127.0.0.1", 0))
     options: Any = {"ws": "none", "lifespan": "off", "log_config": None, "access_log": False, "server_header": False}
     server = uvicorn.Server(uvicorn.Config(app, http=http, **options))

@@ -14,6 +14,7 @@ import pytest
 from gateway.catalog import Catalog
 from gateway.http.app import create_http_app
 from gateway.pipeline.authenticate import Authenticator
+from gateway.reload.outcome import Outcome
 from gateway.services import Services
 from gateway.settings import load_settings
 from gateway.storage.database import Database
@@ -53,6 +54,18 @@ class Backends:
         return self.problems.items()
 
 
+class Reloads:
+    """Reloads that come out as they are told to."""
+
+    def __init__(self) -> None:
+        self.last = Outcome(True, "start", 1.0)
+        self.asked: list[tuple[str, bool]] = []
+
+    async def reload(self, trigger: str, *, dry_run: bool = False) -> Outcome:
+        self.asked.append((trigger, dry_run))
+        return self.last
+
+
 @pytest.fixture
 async def services(tmp_path: Path) -> AsyncIterator[Services]:
     path = tmp_path / "config.yaml"
@@ -79,6 +92,7 @@ async def services(tmp_path: Path) -> AsyncIterator[Services]:
         settlements=SimpleNamespace(flush=lambda: None),
         backends=Backends(),
         draining=False,
+        reloads=Reloads(),
     )
     try:
         yield cast("Services", parts)

@@ -177,6 +177,6 @@ async def test_without_an_admin_key_the_door_stays_shut_and_says_which_setting_o
     request = Request({"type": "http", "headers": [(b"authorization", b"Bearer ")]})
 
     with pytest.raises(PermissionDeniedError, match=r"auth\.admin_key.*GATEWAY_ADMIN_KEY") as caught:
-        await AdminAccess(unset)(request)
+        await AdminAccess(lambda: unset)(request)
 
     assert caught.value.status == 403

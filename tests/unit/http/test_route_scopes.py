@@ -68,9 +68,9 @@ async def test_no_other_spelling_of_a_path_gets_around_its_scope(client: httpx2.
         assert answer.status_code in (401, 404, 405), f"{method} {path}"
 
 
-async def test_without_metrics_there_is_no_metrics_route(services: Services) -> None:
+async def test_without_metrics_there_is_no_metrics_route(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     telemetry = services.settings.telemetry.model_copy(update={"metrics": False})
-    services.settings = services.settings.model_copy(update={"telemetry": telemetry})
+    monkeypatch.setattr(services, "settings", services.settings.model_copy(update={"telemetry": telemetry}))
 
     assert "/metrics" not in {route.path for route in routes_of(services)}
 

@@ -13,7 +13,7 @@ from adapters.registry import load_spec
 from adapters.target import Target
 from adapters.types import Action, Adjustment, FailureKind, Operation, Usage
 from gateway.catalog import Catalog, Model
-from gateway.pipeline.backends import Backends
+from gateway.services import Configuration
 from gateway.telemetry import names
 from gateway.telemetry.gauges import watch_parts
 from gateway.telemetry.metrics import FAMILIES, Metrics
@@ -194,7 +194,7 @@ def test_the_state_of_local_engines_is_read_at_the_scrape() -> None:
         limits=lambda: iter(()),
     )
     metrics = Metrics(catalog.models)
-    watch_parts(metrics, catalog, cast("Backends", parts))
+    watch_parts(metrics, lambda: cast("Configuration", SimpleNamespace(catalog=catalog, backends=parts)))
 
     def healthy() -> dict[str, float]:
         samples = scrape(metrics)[names.TARGET_HEALTHY].samples
