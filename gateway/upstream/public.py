@@ -9,11 +9,14 @@ from typing import Final
 from gateway.upstream.resolve import Address, Resolver
 
 # Networks of IPv6 that lead to an IPv4 address inside: NAT64 (RFC 6052) in the last 32 bits, and IPv4-compatible ones.
-_LAST_BITS: Final = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96"))
+_LAST_BITS: Final = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
 # Global by their number in some versions of Python, and yet not out there: protocol assignments (RFC 6890), among them
 # a cloud's metadata; the relays of 6to4 (RFC 7526); Azure's service to its own machines ("What is IP address
-# 168.63.129.16?" in its documentation).
-_NOT_OUT_THERE: Final = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32")))
+# 168.63.129.16?" in its documentation); NAT64 of a network's own making, which may hold an IPv4 address anywhere
+# (RFC 8215); the former site-local addresses (RFC 3879).
+_NOT_OUT_THERE: Final = tuple(
+    map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "64:ff9b:1::/48", "fec0::/10"))
+)
 
 
 def is_public(text: str) -> bool:
