@@ -51,7 +51,8 @@ class AfterRefusal:
     # As a rescue
 
     def rescued(self, draft: Draft, failure: ProviderError) -> Shape | None:
-        if self._awake or failure.status != self._status or failure.kind not in _OF_THE_REQUEST:
+        # Once awake as well: requests that were on their way before that are refused like the first.
+        if failure.status != self._status or failure.kind not in _OF_THE_REQUEST:
             return None
         if self.triggers.isdisjoint(draft.body):
             return None

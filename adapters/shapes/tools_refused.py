@@ -28,13 +28,14 @@ class LearnedTools:
     # As a rescue
 
     def rescued(self, draft: Draft, failure: ProviderError) -> Shape | None:
-        if self._lacking or draft.operation is not Operation.CHAT or not is_used(draft.body, "tools"):
+        if draft.operation is not Operation.CHAT or not is_used(draft.body, "tools"):
             return None
         message = failure.message.lower()
         if not any(
             failure.status in case.status and any(phrase in message for phrase in case.match) for case in self._cases
         ):
             return None
+        # Perhaps not the first to say so: requests that were on their way before it was known end like that one.
         self._lacking = True
         return AskAgain()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -177,6 +178,27 @@ async def test_a_model_that_turns_out_to_have_no_tools_has_them_emulated_from_th
         assert ["tools" in body for body in sent(server)] == [True, False, False]
         assert sent(server)[1]["messages"][-1] == {"role": "user", "content": "Result of the function: a lake"}
         assert "tools=emulated" in answers[0].headers["x-gateway-adjusted"]
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_requests_that_were_on_their_way_before_it_was_known_are_rescued_too(streamed: bool) -> None:
+    facts = {
+        **TOOLS_BY_MODEL,
+        **STREAMED_PERHAPS,
+        "params": {"n": {"support": "limited", "max": 1, "patch": "fan_out"}},
+    }
+    asked: list[dict[str, Any]] = [{"tools": [LOOK]}, {"response_format": AS_PERSON}]
+
+    def script(request: RecordedRequest) -> Script:
+        return (
+            has_no_tools(request) if b'"tools' in request.body or b"look" in request.body else streams_no_json(request)
+        )
+
+    async with ScriptedServer(script) as server, running_gateway(lacking(server, overrides=facts)) as gateway:
+        answers = [await gateway.chat(**one, n=3, stream=streamed) for one in asked]
+
+    assert [answer.status for answer in answers] == [200, 200], [answer.body for answer in answers]
+    assert all(answer.body.count(b'"finish_reason":"') == 3 for answer in answers)
 
 
 async def test_a_model_without_tools_is_no_reason_to_emulate_them_against_the_clients_wish() -> None:
