@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -17,7 +18,10 @@ from adapters.stream import StreamEvent, add_usage, is_progress, read_event, usu
 from adapters.types import EventKind, FailureKind
 from gateway.pipeline.tally import SentCall
 from gateway.upstream.base import UpstreamResponse
-from gateway.upstream.sse import SseSplitter
+from gateway.upstream.sse import SseEvent, SseSplitter
+
+LINGER_SECONDS: Final = 1.0
+"""How long the end of a body may follow the end of its answer before the connection is given up."""
 
 
 class Opened(Protocol):
@@ -58,6 +62,9 @@ class Whole(Protocol):
     def child_ended(self) -> None:
         """A child is whole."""
 
+    def child_left(self) -> None:
+        """A child that is whole has given back its connection."""
+
     def fail(self, error: ProviderError) -> None:
         """A child has failed, and so has the whole."""
 
@@ -74,9 +81,9 @@ class ChildStream:
         self._usage_event: StreamEvent | None = None
         self._finished = False
         """A choice has ended in good order."""
-        self._done = False
-        """The upstream said that this was all."""
         self._ended = False
+        self._lingering: asyncio.TimerHandle | None = None
+        """While only the end of the body is awaited, so that the connection can be used again."""
 
     async def run(self, opener: Callable[[], Awaitable[Opened]]) -> None:
         """Open the stream and let it flow."""
@@ -100,6 +107,8 @@ class ChildStream:
 
     def close(self) -> None:
         self._ended = True
+        if self._lingering is not None:
+            self._lingering.cancel()
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()
@@ -107,16 +116,22 @@ class ChildStream:
     # As a sink
 
     def feed(self, data: bytes) -> None:
+        if self._ended:
+            return
         try:
             for event in self._splitter.feed(data):
                 if event.data == b"[DONE]":
-                    self._done = True
-                elif event.data and not self._ended:
-                    self._take(usual_frame(event.raw, event.data), event.data)
+                    self._end(None, done=True)
+                elif event.data:
+                    self._take_named(event, usual_frame(event.raw, event.data))
+                if self._ended:
+                    return
         except ProviderError as error:
             self._fail(error)
 
     def finish(self, error: ProviderError | None) -> None:
+        if self._lingering is not None:
+            self._leave()
         if self._ended:
             return
         try:
@@ -124,21 +139,36 @@ class ChildStream:
         except ProviderError as too_large:
             last, error = None, error or too_large
         if error is None and last is not None and last.data and last.data != b"[DONE]":
-            self._take(b"data: %b\n\n" % last.data, last.data)
+            self._take_named(last, b"data: %b\n\n" % last.data)
         if not self._ended:
             self._end(error)
+        if self._lingering is not None:
+            self._leave()
 
-    def _end(self, error: ProviderError | None) -> None:
-        """The stream is over; it is whole if a choice has ended in it."""
+    def _end(self, error: ProviderError | None, *, done: bool = False) -> None:
+        """The answer is over; it is whole if a choice has ended in it. *done*: the upstream said so by itself."""
         repair = self._opened.repair if self._opened is not None else None
         if repair is not None:
-            self._pass_all(repair.end(done=self._done))
+            self._pass_all(repair.end(done=done))
         if not self._finished:
             message = f"{self._whole.adapter.target.provider} ended the answer before it was complete."
             self._fail(error or ProviderError(FailureKind.INTERRUPTED, message))
             return
-        self.close()
+        self._ended = True
+        self._lingering = asyncio.get_running_loop().call_later(LINGER_SECONDS, self._leave)
         self._whole.child_ended()
+
+    def _leave(self) -> None:
+        self.close()
+        self._lingering = None
+        self._whole.child_left()
+
+    def _take_named(self, event: SseEvent, raw: bytes) -> None:
+        payload = event.data or b""
+        if event.name == "error":
+            self._fail(self._whole.adapter.error(read_error(payload) or ErrorFields()))
+        else:
+            self._take(raw, payload)
 
     def _take(self, raw: bytes, payload: bytes) -> None:
         adapter, opened = self._whole.adapter, self._opened
@@ -176,7 +206,9 @@ class ChildStream:
             self._note_usage(told)
         self._pass_all(events)
         if repair.over and not self._ended:
-            self._end(None)  # what else the upstream has to say is for nobody
+            self._end(None)
+            if self._lingering is not None:
+                self._leave()  # what else the upstream has to say is for nobody
 
     def _pass_all(self, events: list[StreamEvent]) -> None:
         for event in events:

@@ -51,7 +51,7 @@ class MergedStream:
         self._sink: BodySink | None = None
         self._children: list[ChildStream] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._running = self.size
+        self._running = self._connected = self.size
 
     # The contract
 
@@ -119,7 +119,11 @@ class MergedStream:
             sink.feed(b"data: %b\n\n" % msgspec.json.encode(chunk))
         if self._sink is not None:
             self._sink.feed(DONE)
-        if self._sink is not None:
+
+    def child_left(self) -> None:
+        """A child that is whole has given back its connection."""
+        self._connected -= 1
+        if not self._connected and self._sink is not None:
             self._sink.finish(None)
 
     def fail(self, error: ProviderError) -> None:

@@ -104,7 +104,7 @@ def _folded(body: bytes, adapter: Adapter, operation: Operation, needs: AnswerNe
             if event is None or not event.data or event.data == b"[DONE]":
                 continue
             read = read_event(event.raw, event.data)
-            if read.kind is EventKind.ERROR:
+            if read.kind is EventKind.ERROR or event.name == "error":
                 raise adapter.error(read_error(event.data) or ErrorFields())
             payloads += [mended.data for mended in repair.take(read)]
         payloads += [mended.data for mended in repair.end(done=True)]

@@ -198,6 +198,41 @@ async def test_a_client_that_leaves_takes_all_its_requests_along(streamed: bool)
     assert row["prompt_tokens"] > 0
 
 
+@pytest.mark.parametrize("at_a_time", [1, 2])
+async def test_a_choice_is_whole_when_its_provider_says_so_even_if_the_body_goes_on(at_a_time: int) -> None:
+    scripts: dict[int, Script] = {
+        seed: [*stream(ROLE, *words("x"), STOP, usage_chunk(), DONE, end=False), Hang()] for seed in (1, 2)
+    }
+    few = {"max_concurrency": at_a_time}
+    async with ScriptedServer(by_seed(scripts)) as server, running_gateway(settings(server, provider=few)) as gateway:
+        answer = await gateway.chat(n=2, seed=1, stream=True)
+        row = await gateway.row()
+
+        assert payloads(answer.body)[-1] == "[DONE]"
+        assert texts(answer) == {0: "x", 1: "x"}
+        assert (row["prompt_tokens"], row["completion_tokens"]) == (18, 6)
+        await server.wait_until(lambda server: server.open_connections == 0)
+
+
+async def test_connections_of_several_choices_are_used_again() -> None:
+    script = stream(ROLE, *words("x"), STOP, DONE)
+    async with ScriptedServer(script) as server, running_gateway(settings(server)) as gateway:
+        for _ in range(2):
+            await gateway.chat(n=2, stream=True)
+
+        assert (len(server.requests), server.connections) == (4, 2)
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_an_event_that_is_named_an_error_is_one(streamed: bool) -> None:
+    script = stream(ROLE, b'event: error\ndata: {"message": "out of memory"}\n\n')
+    async with ScriptedServer(script) as server, running_gateway(settings(server)) as gateway:
+        answer = await gateway.chat(n=2, stream=streamed)
+
+    assert answer.status >= 500
+    assert "out of memory" in answer.error["message"]
+
+
 @pytest.mark.parametrize("streamed", [True, False])
 async def test_choices_take_turns_where_the_provider_may_have_few_requests(streamed: bool) -> None:
     most = 0
