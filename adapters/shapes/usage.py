@@ -39,7 +39,7 @@ def sum_of_choices(usages: Iterable[UsageFields | None]) -> UsageFields | None:
 def _added(one: UsageFields, other: UsageFields) -> UsageFields:
     """The figures of both, added up; other members are left out."""
     total: UsageFields = {}
-    for name in {*one, *other}:
+    for name in dict.fromkeys((*one, *other)):
         mine, theirs = one.get(name), other.get(name)
         if isinstance(mine, dict) or isinstance(theirs, dict):
             if name.endswith("_details"):
