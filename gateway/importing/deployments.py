@@ -98,9 +98,10 @@ class Deployments:
         address = entry.params.get("api_base") or entry.params.get("base_url")
         options: Tree = {}
         if isinstance(address, str) and "?" in address and "@" not in address:
-            # Ours are without a query; the library takes whatever it is given.
+            # Ours are without a query, which the library takes; and queries may be signed.
             entry.seen |= {"api_base", "base_url"}
-            options["api_base"] = self._references.text(address, f"the address of {wanted}")
+            variable, purpose = variable_name(entry.name) + "_BASE_URL", f"the address of {wanted}"
+            options["api_base"] = self._references.secret(address, entry.at("api_base"), variable, purpose)
         elif found := self._address(entry, ""):
             settings["base_url"] = found
         key = self._key(entry, wanted, required=False, own=None)

@@ -12,7 +12,7 @@ from gateway.importing.deployments import Deployments
 from gateway.importing.entries import Deployment, Entry
 from gateway.importing.located import Located, Path, read
 from gateway.importing.plan import Plan
-from gateway.importing.references import References
+from gateway.importing.references import References, variables_in
 from gateway.importing.report import Report
 from gateway.importing.routing import Routing, unseen
 from gateway.importing.words import words
@@ -50,7 +50,11 @@ class _Import:
         groups: dict[str, list[Deployment]] = {}
         drop = any(self._sections[name].get("drop_params") is True for name in ("router_settings", "litellm_settings"))
         deployments = Deployments(self._plan, self._report, self._references, drop=drop)
-        for entry in self._entries():
+        entries = self._entries()
+        self._references.reserve(variables_in(self._root))
+        for entry in entries:
+            self._references.reserve(_read_without_being_named(entry))
+        for entry in entries:
             if "*" in entry.name or "*" in str(entry.params.get("model", "")):
                 for one in self._expanded(entry):
                     self._add(groups, one, deployments)
@@ -159,6 +163,18 @@ class _Import:
             if name not in _KNOWN:
                 reason = words().reasons.get(name, "nothing like this section here")
                 self._report.dropped((name,), f"{name}: {reason}")
+
+
+def _read_without_being_named(entry: Entry) -> list[str]:
+    """The variables LiteLLM reads for an entry that names no key."""
+    if "api_key" in entry.params:
+        return []
+    prefix, _ = words().split(str(entry.params.get("model", "")))
+    known = words().prefixes.get(prefix)
+    if known is None:
+        return words().variables_of(prefix, ()) if prefix else []
+    own = load_spec(known.type).transport.auth.env
+    return [own] if own else []
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gateway.importing.located import Path
@@ -26,6 +27,11 @@ class References:
         self._report = report
         self._names: dict[str, str] = {}
         """The variables that stand for secrets of the file, by the secret; it goes nowhere from here."""
+        self._taken: set[str] = set()
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Let no secret of the file be called by one of *names*, which mean something else to it."""
+        self._taken.update(names)
 
     def is_reference(self, value: Any) -> bool:
         """Whether LiteLLM takes *value* from a variable."""
@@ -62,10 +68,19 @@ class References:
 
     def _free(self, wanted: str) -> str:
         name, number = wanted, 1
-        while name in self._report.variables:
+        while name in self._report.variables or name in self._taken:
             number += 1
             name = f"{wanted}_{number}"
         return name
+
+
+def variables_in(value: Any) -> Iterator[str]:
+    """The variables that *value* is taken from, at any depth."""
+    if isinstance(value, str) and value.startswith(_FROM_ENVIRONMENT):
+        yield value.removeprefix(_FROM_ENVIRONMENT).strip()
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in inner:
+        yield from variables_in(part)
 
 
 def variable_name(text: str) -> str:

@@ -89,6 +89,26 @@ def test_equal_secrets_are_one_variable_and_different_ones_two() -> None:
     assert list(report.variables) == ["GROQ_API_KEY", "GROQ_API_KEY_2"]
 
 
+def test_a_secret_of_the_file_is_not_called_like_a_variable_that_means_another() -> None:
+    plan, _ = run(
+        {"model": "groq/a", "api_key": "gsk-in-the-file"},
+        {"model": "groq/b", "api_key": "os.environ/GROQ_API_KEY"},
+        {"model": "mistral/c", "api_key": "in-the-file"},
+        {"model": "mistral/d"},
+    )
+
+    keys = [provider.get("api_key") or provider["env"] for provider in plan.providers.values()]
+    assert keys == [
+        "${GROQ_API_KEY_2}", "${GROQ_API_KEY}", "${MISTRAL_API_KEY_2}", {"MISTRAL_API_KEY": "${MISTRAL_API_KEY}"},
+    ]  # fmt: skip
+
+
+def test_an_address_that_may_be_signed_is_not_copied() -> None:
+    plan, _ = run({"model": "azure/a", "api_base": "https://x.example/y?code=hidden", "api_key": "os.environ/K"})
+
+    assert plan.providers["azure"]["options"] == {"api_base": "${M_BASE_URL}"}
+
+
 def test_parameters_of_a_provider_behind_the_bridge_become_its_options() -> None:
     plan, _ = run({
         "model": "bedrock/claude", "aws_region_name": "us-east-1", "aws_secret_access_key": "plain-secret",
