@@ -35,8 +35,8 @@ def read_error(body: bytes) -> ErrorFields | None:
     """The fields of an error body, or None when it says nothing that could be understood (U24).
 
     Understands ``{error: {...}}``, ``{error: "text", error_type}``, ``{message, type, code}``,
-    ``{object: "error", ...}``, ``{detail: "text"}``, the list of faults FastAPI puts in ``detail``, lists of these, a
-    JSON string, and one short line of plain text. A page of HTML is none of them.
+    ``{object: "error", ...}``, ``{errors: [{...}]}``, ``{detail: "text"}``, the list of faults FastAPI puts in
+    ``detail``, lists of these, a JSON string, and one short line of plain text. A page of HTML is none of them.
     """
     try:
         decoded = msgspec.json.decode(body)
@@ -59,6 +59,8 @@ def _read(decoded: Any, depth: int) -> ErrorFields | None:
     if not isinstance(decoded, dict):
         return None
     inner = decoded.get("error", decoded)
+    if inner is decoded and isinstance(decoded.get("errors"), list) and "message" not in decoded:
+        return _read(decoded["errors"], depth)
     if isinstance(inner, str):
         return _flat_text(decoded, inner)
     if not isinstance(inner, dict):

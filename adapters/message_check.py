@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from adapters.message_facts import ALL, KNOWN_PARTS, REASONING_FIELDS, MessageFacts
 
+_NULL = b"null"
 _NEVER: Any = Literal["\x00"] | UnsetType
 """The type of a member that may not be there: no text of a client is this one."""
 _ANY: Any = bool | int | float | str | list[msgspec.Raw] | dict[str, msgspec.Raw] | UnsetType
@@ -31,6 +32,8 @@ class MessageCheck:
         try:
             read: list[Any] = self._read(raw)
         except msgspec.ValidationError:
+            return None
+        if _NULL in bytes(raw) and any(one.content is None and one.role != "assistant" for one in read):
             return None
         if self._text_roles and any(one.role in self._text_roles and isinstance(one.content, list) for one in read):
             return None

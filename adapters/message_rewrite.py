@@ -29,6 +29,7 @@ FIELDS: Final = "messages.fields"
 _LETTERS: Final = string.ascii_letters + string.digits
 _BETWEEN_PARTS: Final = "\n"
 _SHOWN: Final = 40
+_RESULTS: Final = ("tool", "function")
 
 
 class Rewriter:
@@ -49,6 +50,8 @@ class Rewriter:
         message = {name: value for name, value in given.items() if value is not None or name == "content"}
         if message.get("content", "") is None and message.get("role") != "assistant" and not facts.nulls:
             del message["content"]
+        if message.get("role") in _RESULTS:
+            self._result(message)
         if not facts.null_content and message.get("role") == "assistant" and message.get("content") is None:
             message["content"] = ""
         self._role(message)
@@ -112,6 +115,16 @@ class Rewriter:
         elif field not in message:
             message[field] = texts[0]
             self._told(REASONING, Action.RENAMED)
+
+    def _result(self, message: Message) -> None:
+        """What a tool has found out as text: agents pass objects on as they are, and nothing as null."""
+        content = message.get("content")
+        parts = isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content)
+        if content is None:
+            message["content"] = ""
+        elif not isinstance(content, str) and not parts:
+            message["content"] = json.dumps(content, ensure_ascii=False)
+            self._told(CONTENT, Action.REWRITTEN)
 
     def _refusal(self, message: Message) -> None:
         """What a model would not do is what it said, where there is no field for it."""

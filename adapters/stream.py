@@ -26,6 +26,7 @@ class _UsageFields(msgspec.Struct, gc=False):
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    total_tokens: int | None = None
     prompt_tokens_details: dict[str, Any] | None = None
     completion_tokens_details: dict[str, Any] | None = None
 
@@ -46,7 +47,9 @@ def read_usage(usage: msgspec.Raw) -> Usage | None:
         return None  # an answer is no worse for a count nobody can read
     if fields is None:
         return None
-    prompt, completion = fields.prompt_tokens, fields.completion_tokens or 0  # embeddings have no completion
+    prompt, completion = fields.prompt_tokens, fields.completion_tokens
+    if completion is None:  # embeddings have none; of an answer that was all thought some tell only the total
+        completion = max(0, (fields.total_tokens or 0) - (prompt or 0))
     if prompt is None or not (0 <= prompt <= _MOST_TOKENS and 0 <= completion <= _MOST_TOKENS):
         return None
     if fields.prompt_tokens_details is None and fields.completion_tokens_details is None:

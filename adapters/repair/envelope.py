@@ -1,4 +1,4 @@
-"""What stands around the choices: id, object, created and model, without which strict clients read nothing."""
+"""What stands around the choices: id, object, created, model and usage, without which strict clients read nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from adapters.repair.chunk import value_of
+from adapters.repair.counts import complete
 from adapters.repair.rules import Rules
 from adapters.types import Operation
 
@@ -62,7 +63,7 @@ class Envelope:
             changed = True
         elif model:
             self._model = model
-        return changed
+        return complete(top) or changed
 
     def _seconds(self, created: Any) -> int:
         if isinstance(created, str) and created.replace(".", "", 1).isdigit():

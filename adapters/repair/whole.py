@@ -10,6 +10,7 @@ import msgspec
 from adapters.answers import SILENCE, Answer, AnswerChoice, UnreadableError, fold_choice
 from adapters.draft import AnswerNeeds
 from adapters.repair.chunk import object_of, value_of
+from adapters.repair.counts import are_all_there
 from adapters.repair.rules import Rules
 from adapters.repair.stream import StreamRepair
 from adapters.stream import is_usual
@@ -34,6 +35,7 @@ def is_plain(answer: Answer, operation: Operation) -> bool:
         or type(answer.model) is not str
         or not answer.id
         or not answer.choices
+        or not are_all_there(answer.usage)
     ):
         return False
     for choice in answer.choices:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.fakes.gateway import CHAT, KEY, RunningGateway, chat_body, config, request, running_gateway
-from tests.fakes.openai_answers import DONE, ROLE, STOP, stream, words
+from tests.fakes.openai_answers import DONE, ROLE, STOP, stream, usage_chunk, words
 from tests.fakes.raw_client import Answer
-from tests.fakes.scripted_server import Hang, ScriptedServer
+from tests.fakes.scripted_server import Hang, Script, ScriptedServer
 from tests.fakes.scripted_server import answer as wire_answer
-from tests.reports.field import Json, hello, in_front_of, saying
+from tests.reports.field import Json, heard, hello, in_front_of, saying
 
 FLOATS = [0.5, -0.25, 1.0]
 AS_BASE64 = base64.b64encode(struct.pack("<3f", *FLOATS)).decode()
@@ -148,3 +148,27 @@ async def test_a_request_of_several_megabytes_passes_whole() -> None:
 
         assert answer.status == 200
         assert field.sent[0]["messages"][0]["content"] == text
+
+
+USAGES: list[Any] = [
+    pytest.param({"prompt_tokens": 7180, "total_tokens": 7193}, 13, id="modelscope/evalscope#1432"),
+    pytest.param({"prompt_tokens": 9, "completion_tokens": 3}, 3, id="BerriAI/litellm#13697"),
+    pytest.param({"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12,
+                  "prompt_tokens_details": {"cached_tokens": None}, "completion_tokens_details": None}, 3,
+                 id="typedef-ai/fenic#380"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("usage", "written"), USAGES)
+async def test_a_usage_with_gaps_is_completed_and_booked(usage: Json, written: int, streamed: bool) -> None:
+    script: Script = [saying({"content": "hello"}, usage=usage)]
+    if streamed:
+        script = stream(ROLE, *words("hello"), STOP, usage_chunk(usage), DONE)
+    async with in_front_of(script) as field:
+        answer = await field.ask(stream=streamed, stream_options={"include_usage": True} if streamed else None)
+        row = await field.gateway.row()
+
+    told = heard(answer).usages[0] if streamed else answer.json["usage"]
+    assert told["completion_tokens"] == row["completion_tokens"] == written
+    assert told["total_tokens"] == told["prompt_tokens"] + written
