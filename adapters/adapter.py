@@ -169,9 +169,8 @@ class Adapter:
     def _shaped(self, shape: Shape, draft: Draft) -> Prepared:
         operation = Operation.CHAT if isinstance(shape, PromptAsChat) else draft.operation
         first = self.prepare(shape.first(draft.body), operation, False, draft.unsupported, shape)
-        own = (Adjustment(shape.param, shape.action), *draft.adjustments)
-        later = tuple(other for other in first.adjustments if other not in own)
-        return Prepared(b"", (*own, *later), shape, first.needs, shape.lossy or first.lossy)
+        changes = dict.fromkeys((Adjustment(shape.param, shape.action), *draft.adjustments, *first.adjustments))
+        return Prepared(b"", tuple(changes), shape, first.needs, shape.lossy or first.lossy)
 
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         """The failure that an answer other than 200 stands for."""

@@ -41,16 +41,15 @@ class Draft(msgspec.Struct):
     operation: Operation
     stream: bool
     unsupported: Unsupported = Unsupported.AUTO
-    adjustments: list[Adjustment] = msgspec.field(default_factory=list)
+    adjustments: dict[Adjustment, None] = msgspec.field(default_factory=dict)
+    """The changes so far, as keys in their order."""
     needs: AnswerNeeds | None = None
     lossy: bool = False
     """An emulation changes what the client gets, so a target that needs none is better."""
 
     def adjusted(self, param: str, action: Action) -> None:
         """Note a change, once."""
-        adjustment = Adjustment(param, action)
-        if adjustment not in self.adjustments:
-            self.adjustments.append(adjustment)
+        self.adjustments[Adjustment(param, action)] = None
 
     def answer_needs(self) -> AnswerNeeds:
         """What the answer needs, to be added to."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from gateway.data_plane.errors import error_body, error_headers, render_headers
 from gateway.errors import GatewayError
+from gateway.pipeline import adjusted
 from gateway.pipeline.call import Attempt, Call
 from gateway.pipeline.outcome import Verdict
 
 JSON = b"content-type: application/json\r\n"
 SSE = b"content-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n"
-
 
 # ``gw`` is what the gateway took, ``upstream`` the time to the upstream's first byte; milliseconds.
 _TIMING = b"server-timing: gw;dur=%.1f, queue;dur=0.0, upstream;dur=%.1f\r\n"
@@ -48,7 +48,7 @@ def answer_headers(call: Call, attempt: Attempt, static: bytes, kind: bytes, now
     if call.model is not None and call.model.pattern:
         block += render_headers([("x-gateway-model", call.model.id)])
     if attempt.adjustments:
-        block += b"x-gateway-adjusted: %b\r\n" % ", ".join(map(str, attempt.adjustments)).encode()
+        block += b"x-gateway-adjusted: %b\r\n" % adjusted.as_text(attempt.adjustments).encode()
     if len(call.attempts) > 1 and call.attempts[0].target is not attempt.target:
         block += render_headers([("x-gateway-fallback-from", call.attempts[0].target.name)])
     cost = attempt.hold.cost_nusd

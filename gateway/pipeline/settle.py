@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from adapters.types import Usage
+from gateway.pipeline import adjusted
 from gateway.pipeline.call import Attempt, Call
 from gateway.storage.request_row import AttemptRow, RequestRow
 from gateway.storage.requests import RequestLog
@@ -147,7 +148,7 @@ def _attempt_row(call: Call, attempt: Attempt) -> AttemptRow:
         (attempt.ended - attempt.started) * 1000,
     )
     if attempt.adjustments:
-        row.adjusted = ", ".join(map(str, attempt.adjustments))
+        row.adjusted = adjusted.as_text(attempt.adjustments)
     if usage is not None:
         row.prompt_tokens, row.completion_tokens = usage.prompt_tokens, usage.completion_tokens
         row.cached_tokens, row.reasoning_tokens = usage.cached_tokens, usage.reasoning_tokens

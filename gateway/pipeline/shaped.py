@@ -190,10 +190,8 @@ class ShapedCalls:
         return prepared
 
     def _tell(self, adjustments: tuple[Adjustment, ...]) -> None:
-        known = self._attempt.adjustments
-        new = tuple(adjustment for adjustment in adjustments if adjustment not in known)
-        if new:
-            self._attempt.adjustments = known + new
+        if adjustments:
+            self._attempt.adjustments = tuple(dict.fromkeys((*self._attempt.adjustments, *adjustments)))
 
     def _rescue(self, body: Body, after: Shape, failure: ProviderError, *, stream: bool) -> tuple[Rescue, Shape] | None:
         """What may still answer *body*; not twice in a row."""

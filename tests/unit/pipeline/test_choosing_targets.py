@@ -175,3 +175,17 @@ async def test_extra_body_is_checked_like_the_rest(extra: Any, param: str) -> No
     async with two_targets({}) as (gateway, one, _):
         got = await gateway.chat(extra_body=extra)
     assert (got.status, got.error["param"], one.requests) == (400, param, [])
+
+
+async def test_names_that_a_client_makes_up_stay_within_one_header() -> None:
+    strict = {"transport": {"unknown_body_fields": {"support": "rejected"}}}
+    async with two_targets(strict) as (gateway, one, _):
+        evil = await gateway.chat(**{"a\r\nx-evil: 1": 1, "b, ä": 1})
+        many = await gateway.chat(**{f"made_up_{number:05}": 1 for number in range(20_000)})
+        rows = await gateway.rows()
+
+    assert evil.headers["x-gateway-adjusted"] == "a??x-evil:?1=dropped, b???=dropped"
+    assert "x-evil" not in evil.headers
+    assert many.headers["x-gateway-adjusted"].endswith("made_up_00063=dropped, and 19936 more")
+    assert json.loads(one.requests[-1].body).keys() == {"model", "messages"}
+    assert [row["adjusted"] for row in rows] == [each.headers["x-gateway-adjusted"] for each in (evil, many)]
