@@ -32,11 +32,7 @@ _NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 256, "des
 _TEXT: Final = _or_null({"type": "string"})
 _FLAG: Final = _or_null({"type": "boolean"})
 _OBJECT: Final = _or_null({"type": "object"})
-_TOKENS: Final[Schema] = {
-    "type": "array",
-    "items": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1},
-    "minItems": 1,
-}
+_TOKENS: Final[Schema] = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}
 _TEXTS_OR_TOKENS: Final[Schema] = {
     "anyOf": [
         {"type": "string"},

@@ -14,7 +14,8 @@ import uvicorn
 @contextlib.asynccontextmanager
 async def serving(app: Any, http: Callable[..., Any] | str = "httptools", **options: Any) -> AsyncIterator[Loopback]:
     """Run *app*; leaving the block shuts the server down as a signal would."""
-    sock = socket.socket()
+    # asyncio sets TCP_NODELAY on TCP sockets that say so: without it, an answer's two writes wait 40 ms.
+    sock = socket.socket(proto=socket.IPPROTO_TCP)
     sock.bind(("127.0.0.1", 0))
     config = uvicorn.Config(
         app,
