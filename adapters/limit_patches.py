@@ -9,12 +9,11 @@ import msgspec
 
 from adapters.draft import Draft, Unsupported
 from adapters.patches import unsupported
-from adapters.pricing import estimated_tokens
+from adapters.pricing import estimated_tokens, prompt_bytes
 from adapters.types import Action, Operation
 
 OLD_LIMIT: Final = "max_tokens"
 NEW_LIMIT: Final = "max_completion_tokens"
-_OF_THE_PROMPT: Final = ("messages", "tools", "prompt")
 DEFAULT_LIMIT: Final = 4096
 """For answers that need a limit and were given none."""
 
@@ -64,7 +63,7 @@ class OutputLimit:
             return self.most if asked > self.most else None
         if self.window is None or asked < self.window:
             return None
-        prompt = sum(len(bytes(draft.body[name])) for name in _OF_THE_PROMPT if name in draft.body)
+        prompt = prompt_bytes(draft.body)
         # No prompt has more tokens than bytes; of a long one that would leave nothing, so it is estimated.
         room = self.window - (prompt if prompt < self.window // 4 else estimated_tokens(prompt))
         return max(1, room)

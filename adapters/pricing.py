@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from adapters.types import Price, Usage
+from typing import Final
+
+import msgspec
+
+from adapters.types import Body, Price, Usage
 
 PICO_IN_NANO = 1000
 DEFAULT_OUTPUT = 4096
 """Tokens that an answer without a limit of its own is expected to have at most."""
+
+_OF_THE_PROMPT: Final = ("messages", "prompt", "input", "tools")
+# As tokens about 1,570; OpenAI counts 85 and 170 for each of at most eight tiles ("Images and vision", 2026-11-30).
+_IMAGE_BYTES: Final = 4096
+
+
+class _Part(msgspec.Struct):
+    image_url: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Message(msgspec.Struct):
+    content: list[_Part] | str | None = None
 
 
 def cost_nusd(price: Price | None, usage: Usage) -> int | None:
@@ -25,6 +41,20 @@ def cost_nusd(price: Price | None, usage: Usage) -> int | None:
 def estimated_tokens(byte_count: int) -> int:
     """Tokens in *byte_count* bytes of text where no tokenizer is at hand: a third, plus 15 %, rounded up."""
     return -(-byte_count * 115 // 300)
+
+
+def prompt_bytes(body: Body) -> int:
+    """Size of what a model has to read, for estimates; an image counts as one, however many bytes it came in."""
+    size = sum(len(bytes(body[name])) for name in _OF_THE_PROMPT if name in body)
+    messages = bytes(body.get("messages", b""))
+    if len(messages) <= _IMAGE_BYTES or b'"image_url"' not in messages:
+        return size
+    try:
+        conversation = msgspec.json.decode(messages, type=list[_Message])
+    except msgspec.DecodeError:
+        return size
+    parts = [part for message in conversation if isinstance(message.content, list) for part in message.content]
+    return size - sum(max(0, len(bytes(part.image_url)) - _IMAGE_BYTES) for part in parts)
 
 
 def expected_usage(prompt_bytes: int, *, asked: int | None, most: int | None, choices: int, prompts: int = 1) -> Usage:

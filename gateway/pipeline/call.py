@@ -9,6 +9,7 @@ import msgspec
 
 from adapters.draft import Unsupported
 from adapters.errors import ProviderError
+from adapters.pricing import prompt_bytes
 from adapters.target import Target
 from adapters.types import Adjustment, Body, FailureKind, Operation
 from gateway.storage.virtual_key import ANONYMOUS, VirtualKey
@@ -105,6 +106,4 @@ class Call(msgspec.Struct, eq=False):
 
     def prompt_bytes(self) -> int:
         """Size of what the model has to read, for estimates."""
-        return sum(
-            len(bytes(self.body[name])) for name in ("messages", "prompt", "input", "tools") if name in self.body
-        )
+        return prompt_bytes(self.body)

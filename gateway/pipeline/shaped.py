@@ -35,7 +35,6 @@ from gateway.services import Services
 from gateway.upstream.base import RequestHead, UpstreamResponse
 
 _TRUE: Final = msgspec.Raw(b"true")
-_OF_THE_PROMPT: Final = ("messages", "prompt", "tools")
 
 
 class ShapedCalls:
@@ -84,7 +83,7 @@ class ShapedCalls:
     async def begin_again(self, rescue: Rescue, shape: Shape, failure: ProviderError) -> UpstreamResponse:
         """The answer to the client's own body, which has ended in *failure*, by way of what *rescue* found."""
         call, attempt = self._call, self._attempt
-        refused = self.tally.begin(call.prompt_bytes())
+        refused = self.tally.begin(call.body)
         refused.sent, refused.status, refused.failure = attempt.sent, attempt.status, failure
         attempt.status = None
         self._clock.wait_again()
@@ -205,7 +204,7 @@ class ShapedCalls:
 
     async def _send(self, body: Body, prepared: Prepared) -> _Opened:
         await self._places.take()
-        sent = self.tally.begin(sum(len(bytes(body[name])) for name in _OF_THE_PROMPT if name in body))
+        sent = self.tally.begin(body)
         try:
             self._clock.call_begins(self._services.clock(), self._first_event_seconds)
             response = await self._backend.upstream.send(self._head, prepared.body, self._hop, sent)

@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from adapters.errors import ProviderError
-from adapters.pricing import estimated_tokens
-from adapters.types import FailureKind, Usage
+from adapters.pricing import estimated_tokens, prompt_bytes
+from adapters.types import Body, FailureKind, Usage
 from gateway.pipeline.holds import Hold
 
 # Failures after which nothing can be owed, because no provider worked on the request.
@@ -36,7 +36,8 @@ def owes_nothing(status: int | None, failure: ProviderError | None) -> bool:
 class SentCall(msgspec.Struct, eq=False):
     """One of several requests. The HTTP client sets *sent*."""
 
-    prompt_bytes: int
+    body: Body
+    """What was asked, in OpenAI's words."""
     sent: bool = False
     status: int | None = None
     usage: Usage | None = None
@@ -50,7 +51,7 @@ class SentCall(msgspec.Struct, eq=False):
             return self.usage
         if not self.sent or owes_nothing(self.status, self.failure):
             return None
-        return Usage(estimated_tokens(self.prompt_bytes), estimated_tokens(self.text_bytes), estimated=True)
+        return Usage(estimated_tokens(prompt_bytes(self.body)), estimated_tokens(self.text_bytes), estimated=True)
 
 
 class Tally:
@@ -61,9 +62,9 @@ class Tally:
     def __init__(self) -> None:
         self.calls: list[SentCall] = []
 
-    def begin(self, prompt_bytes: int) -> SentCall:
+    def begin(self, body: Body) -> SentCall:
         """Another request is about to be sent."""
-        call = SentCall(prompt_bytes)
+        call = SentCall(body)
         self.calls.append(call)
         return call
 

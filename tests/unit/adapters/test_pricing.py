@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.pricing import cost_nusd, estimated_tokens
+from adapters.pricing import cost_nusd, estimated_tokens, prompt_bytes
 from adapters.types import Price, Usage
+from tests.fakes.prepared import body_of
 
 TOKENS = st.integers(0, 10**9)
 PTOKEN = st.integers(0, 10**12)
@@ -55,3 +58,19 @@ def test_known_costs(price: Price | None, usage: Usage, cost: int | None) -> Non
 def test_an_estimate_is_never_below_a_third_of_the_bytes(count: int) -> None:
     tokens = estimated_tokens(count)
     assert Fraction(count * 115, 300) <= tokens < Fraction(count * 115, 300) + 1
+
+
+@pytest.mark.parametrize("holder", [lambda url: {"url": url, "detail": "high"}, lambda url: url])
+def test_an_image_counts_as_one_however_many_bytes_it_came_in(holder: Callable[[str], Any]) -> None:
+    def size(image: str) -> int:
+        parts = [{"type": "text", "text": "See."}, {"type": "image_url", "image_url": holder(image)}]
+        return prompt_bytes(body_of(messages=[{"role": "user", "content": parts}, {"role": "assistant"}]))
+
+    assert size("data:image/png;base64," + "A" * 9_000_000) == size("data:image/png;base64," + "A" * 9_000) < 5_000
+
+
+@pytest.mark.parametrize(
+    "content", ["A" * 9000, '"image_url"' * 900, ["image_url" * 900], [{"text": "image_url " * 900}]]
+)
+def test_text_counts_as_it_is(content: Any) -> None:
+    assert prompt_bytes(body_of(messages=[{"role": "user", "content": content}], tools=[], n=2)) > 8000
