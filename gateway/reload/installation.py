@@ -57,6 +57,8 @@ class Installation:
         services.current = configuration
         configuration.backends.take_effect()
         services.authenticator.set_mode(configuration.settings.auth.mode)
+        # What is over has been counted by then, so that nothing brings its targets back.
+        services.settlements.flush()
         services.metrics.reconfigured(configuration.catalog.models)
         task = asyncio.create_task(self._retire(when_over), name="retiring a configuration")
         self._retiring.add(task)
