@@ -42,7 +42,7 @@ def imported_names(*folders: str) -> Iterator[str]:
 
 def imported_distributions(*folders: str) -> set[str]:
     owners = packages_distributions()
-    ours = {*PACKAGES, "tests", *(path.stem for path in (CHECKOUT / "tests").rglob("*.py"))}
+    ours = {*PACKAGES, "benchmarks", "tests", *(path.stem for path in (CHECKOUT / "tests").rglob("*.py"))}
     foreign = set(imported_names(*folders)) - set(sys.stdlib_module_names) - ours
     found = {name_of(owner) for name in foreign for owner in owners.get(name, [f"unknown-{name}"])}
     return {PART_OF.get(name, name) for name in found}
