@@ -74,16 +74,14 @@ class EngineProcess:
             async with asyncio.timeout(timeout_seconds):
                 line = await self._process.stdout.readline()
                 if not line or "failed" in (report := json.loads(line)):
-                    code = await self.exited
-                    await self._log_reader
+                    code = await self._end()
                     raise self._failure(code, report["failed"] if line else "")
         except TimeoutError as error:
             raise EngineCrashedError(f"the model was not loaded within {timeout_seconds:g} s") from error
 
     async def crashed(self) -> EngineCrashedError:
         """Wait until the process ends by itself, and say how."""
-        code = await self.exited
-        await self._log_reader
+        code = await self._end()
         return EngineCrashedError(f"the engine's process {_how_it_ended(code)}")
 
     async def stop(self) -> None:
@@ -97,8 +95,12 @@ class EngineProcess:
         finally:
             # Also when we are cancelled while being polite. The group is the child's own: it leads a new session.
             self._kill_group()
-        await self.exited
-        await self._log_reader
+        await self._end()
+
+    async def _end(self) -> int:
+        """The exit code, once the process is gone and its log is read. Whoever is cancelled here leaves both going."""
+        await asyncio.wait({self.exited, self._log_reader})
+        return self.exited.result()
 
     def _kill_group(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
