@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     add("--rounds", type=int, help="rounds (default 3)")
     add("--seconds", type=int, help="seconds a load takes (default 3)")
     add("--rate", type=float, default=100.0, help="requests a second of the fixed rate (default %(default)s)")
-    add("--streams", default="500,1000,2000", help="streams at a time (default %(default)s)")
+    add("--streams", help="streams at a time (default 500,1000,2000)")
     add("--peer", action="append", metavar="NAME", help=f"only these peers, or none: {', '.join(peers.described())}")
     add("--peers", action="append", type=Path, default=[], metavar="FOLDER", help="where peers are installed")
     add("--workers", type=int, default=4, help="also measure with as many workers; 1: do not (default %(default)s)")
@@ -76,8 +76,12 @@ def compare(options: argparse.Namespace, folder: Path) -> int:
         records = {contestant.name: Record(contestant.name) for contestant in running}
         seconds = options.seconds or (2 if options.quick else 3)
         bench = Bench(loader, ups.port, float(seconds), options.rate)
-        counts = (500,) if options.quick else tuple(int(count) for count in options.streams.split(","))
-        steps = [step for step in measurements(counts) if not options.only or step.name in options.only]
+        counts = options.streams or ("500" if options.quick else "500,1000,2000")
+        steps = [
+            step
+            for step in measurements(tuple(int(count) for count in counts.split(",")))
+            if not options.only or step.name in options.only
+        ]
         for round_number in range(options.rounds or (2 if options.quick else 3)):
             for step in steps:
                 if step.once and round_number:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -48,19 +48,20 @@ class Running:
         return sum(_proportional_kb(pid) for pid in self._members()) / 1024
 
     def pause(self) -> None:
-        self._signal(signal.SIGSTOP)
+        _signal(self._members(), signal.SIGSTOP)
 
     def resume(self) -> None:
-        self._signal(signal.SIGCONT)
+        _signal(self._members(), signal.SIGCONT)
 
     def stop(self, patience: float = 4.0) -> None:
         """End it, by force after *patience* seconds."""
+        started = list(self._members())  # once it has ended, nothing leads from it to them
         self.resume()
         if not self.ended:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(patience)
-        self._signal(signal.SIGKILL)
+        _signal([*started, *self._members()], signal.SIGKILL)
         self._process.wait()
 
     def _members(self) -> Iterator[int]:
@@ -71,15 +72,16 @@ class Running:
                 found.add(pid)
         return iter(sorted(found))
 
-    def _signal(self, number: signal.Signals) -> None:
-        for pid in list(self._members()):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
-
 
 def pinned_to(cpus: Collection[int]) -> Callable[[], None]:
     """What a new process calls to run on *cpus* alone."""
     return lambda: os.sched_setaffinity(0, cpus)
+
+
+def _signal(pids: Iterable[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def _processes() -> list[tuple[int, int, int]]:
