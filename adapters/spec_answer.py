@@ -31,7 +31,6 @@ class ReasoningSpec(Fact):
     """Parameters that switch it off."""
     off_models: Models = ()
     """The only models with such a switch; empty: all that reason."""
-    history_param: str | None = None
 
     def tags_for(self, canonical: str) -> Mapping[str, str]:
         """The tags to look for in the text of the model of that canonical name; empty when there are none."""
@@ -81,7 +80,6 @@ class UsageSpec(Fact):
     extensions: tuple[str, ...] = ()
     per_choice: bool = False
     """A stream tells the usage of each choice by itself, each time with the prompt."""
-    time_unit: Literal["seconds", "milliseconds"] | None = None
 
 
 class FinishReasonSpec(Fact):

@@ -146,7 +146,6 @@ class MessagesSpec(Fact):
     """Whether what an assistant says beside tool calls may be null, or left out."""
     empty_tool_calls: Entry | None = None
     cache_control: Entry | None = None
-    media_options: Entry | None = None
     fields: FieldsSpec = FieldsSpec()
     """Acted on where ``transport.unknown_body_fields.nested`` is true."""
     rules: tuple[MessageRule, ...] = ()
@@ -264,8 +263,6 @@ class ContextSpec(Fact):
     overflow: Overflow = Overflow.ERROR
     ask_for_error: Mapping[str, Any] = Field(default_factory=dict)
     """Parameters that make it refuse such a request, instead of cutting something silently."""
-    count_path: str | None = None
-    """Where it counts tokens for us, relative to the origin."""
 
     @property
     def count_first(self) -> bool:
