@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -12,7 +14,12 @@ from gateway.catalog import local_model_name
 from gateway.config.schema import ProviderSettings, Settings
 from local_engine.attached import AttachedEngine
 from local_engine.engine import LocalEngine
+from local_engine.errors import LocalEngineError
 from local_engine.options import EngineConfig
+from local_engine.pull import pull
+from local_engine.registry import DEFAULT_MODEL, default_store
+
+_log = logging.getLogger(__name__)
 
 SHARED_VARIABLE: Final = ENV_PREFIX + "SHARED_ENGINES"
 """Tells a worker where the engines are that its parent owns; never set by people."""
@@ -33,6 +40,24 @@ def share(engines: Mapping[str, LocalEngine]) -> str:
 def attached_engines(shared: str) -> dict[str, AttachedEngine]:
     """The engines another process shares, as seen from here."""
     return {provider: AttachedEngine(*told) for provider, told in json.loads(shared).items()}
+
+
+async def fetch_models(settings: Settings, before: Settings) -> None:
+    """Bring the models that *settings* want and *before* did not; one that cannot be had is said, and stops nothing."""
+    for name in sorted(_models(settings) - _models(before)):
+        _log.info("fetching the local model %s, unless it is here", name)
+        try:
+            await asyncio.to_thread(pull, name, default_store())
+        except LocalEngineError as error:
+            _log.warning("going on without the local model %s: %s", name, error)
+
+
+def _models(settings: Settings) -> set[str]:
+    return {
+        provider.model or DEFAULT_MODEL
+        for provider in settings.providers.values()
+        if provider.local and not provider.model_path
+    }
 
 
 def _config(provider: ProviderSettings) -> EngineConfig:

@@ -10,10 +10,14 @@ import yaml
 
 from gateway.cli import console
 from gateway.cli.check import ConfigFile
+from gateway.cli.config_diff import diff
 from gateway.config.schema import NOT_IN_FILE
 from gateway.settings import Settings, load_settings
 
-app = typer.Typer(no_args_is_help=True, help="Show the effective configuration or its JSON schema.")
+app = typer.Typer(
+    no_args_is_help=True, help="Show the effective configuration, its schema, and what a reload would change."
+)
+app.command("diff")(diff)
 
 
 @app.command()

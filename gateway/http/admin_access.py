@@ -26,7 +26,7 @@ class AdminAccess:
         secret = admin_key.get_secret_value() if admin_key is not None else ""
         if not secret:
             raise PermissionDeniedError(
-                "/admin is off because no admin key is set. Set auth.admin_key (GATEWAY_ADMIN_KEY) and reload.",
+                "/admin is off because no admin key is set. Set auth.admin_key (GATEWAY_ADMIN_KEY) and start again.",
                 code="admin_disabled",
             )
         expected = _digest(secret.encode())

@@ -12,6 +12,7 @@ from typing import Protocol
 from adapters.located_yaml import Problem
 from gateway.config.certificates import all_stamps
 from gateway.config.problems import ConfigError
+from gateway.engines import fetch_models
 from gateway.reload.differences import differences, keep_until_restart
 from gateway.reload.outcome import Outcome
 from gateway.reload.source import Source
@@ -117,6 +118,7 @@ class Reloader:
                 certificates = all_stamps(settings)
                 if not changed and certificates == self._certificates:
                     return Outcome(True, trigger, self._clock(), changed, needs_restart)
+                await fetch_models(settings, running)
                 await installer.prepare(settings)
             except (InstallError, *START_ERRORS, OSError) as error:
                 return self._refused(trigger, (self._problem(str(error)),))
