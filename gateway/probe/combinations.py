@@ -13,7 +13,6 @@ from gateway.probe.samples import ROOM, TOOL, USES, Fragment, named, schema_form
 from gateway.probe.session import Session
 
 _REFUSED: Final = ("documented_unsupported", "unsupported_together")
-_NO_REFUSAL: Final = ("truncation_ignored",)
 _COMMON: Final[tuple[tuple[str, ...], ...]] = (
     ("tools", "response_format.json_object"),
     ("tools", "response_format.json_schema"),
