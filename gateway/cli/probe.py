@@ -51,7 +51,8 @@ def probe(
     Sends some hundred small requests, one after another, with the provider's own key; says before what that costs.
     Exit code 0: everything holds or could not be settled; 1: something differs; 4: the target does not answer.
     """
-    from gateway.probe.battery import UnreachableError, rehearse
+    from gateway.probe.battery import rehearse
+    from gateway.probe.session import UnreachableError
 
     settings = load_settings(config, environ=os.environ)
     catalog = Catalog.build(settings)
@@ -71,7 +72,7 @@ def probe(
             fail("nothing was sent; --yes sends without asking.", ExitCode.USAGE)
         findings = asyncio.run(_probe(settings, catalog, model, found, wanted))
     except UnreachableError as error:
-        fail(f"{found.name} does not answer a plain chat: {error}", ExitCode.UNREACHABLE)
+        fail(f"{found.name} cannot be probed: {error}", ExitCode.UNREACHABLE)
     findings = [one for one in findings if _is_wanted(one.fact, wanted)]
     if wanted and not findings:
         fail(f"no fact is called {' or '.join(wanted)}.", ExitCode.USAGE)
@@ -110,7 +111,8 @@ def _find(catalog: Catalog, name: str) -> tuple[Model, Target]:
 async def _probe(
     settings: Settings, catalog: Catalog, model: Model, target: Target, wanted: Sequence[str]
 ) -> list[Finding]:
-    from gateway.probe.battery import UnreachableError, probe
+    from gateway.probe.battery import probe
+    from gateway.probe.session import UnreachableError
     from gateway.probe.wire import NoChatError, wire_to
 
     try:

@@ -21,7 +21,7 @@ from gateway.probe.parameters import parameters
 from gateway.probe.refusals import refusals
 from gateway.probe.samples import SMALL
 from gateway.probe.seen import Seen
-from gateway.probe.session import LIMIT_NAMES, Send, Session
+from gateway.probe.session import LIMIT_NAMES, Send, Session, UnreachableError
 from gateway.probe.streams import streams
 from gateway.probe.values import values
 
@@ -40,10 +40,6 @@ _CHECKS: Final[tuple[tuple[Callable[[Session], AsyncIterator[Finding]], tuple[st
 )
 """The checks in order, and the facts that cannot be told without each. Much follows from what unknown fields do."""
 _NANO_A_TOKEN: Final = 1000  # pico-USD in one nano-USD
-
-
-class UnreachableError(Exception):
-    """Not even the plainest request is answered, so that nothing can be learned."""
 
 
 async def probe(target: Target, send: Send, wanted: Sequence[str] = ()) -> list[Finding]:

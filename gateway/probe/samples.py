@@ -53,7 +53,7 @@ def schema_format(schema: Mapping[str, Any] = SCHEMA, **more: Any) -> dict[str, 
 
 USES: Final[Mapping[str, Fragment]] = {
     "frequency_penalty": {"frequency_penalty": 0.5},
-    "logit_bias": {"logit_bias": {"1000": 1}},
+    "logit_bias": {"logit_bias": {"10": 1}},  # a token of any vocabulary: beyond its end, an engine may crash
     "logprobs": {"logprobs": True},
     "max_completion_tokens": {"max_completion_tokens": 3},
     "max_tokens": {"max_tokens": 3},

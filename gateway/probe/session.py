@@ -22,6 +22,14 @@ from gateway.probe.seen import Seen
 Send = Callable[[str, str, bytes], Awaitable[Seen]]
 """Method, path below the base URL, and body of a request to its answer."""
 
+_SILENCES: Final = 3
+"""So many requests in a row without any answer, and there is nobody there."""
+
+
+class UnreachableError(Exception):
+    """The target does not answer, or no longer, so that nothing can be learned."""
+
+
 LIMIT_NAMES: Final = ("max_completion_tokens", "max_tokens")
 
 
@@ -89,6 +97,8 @@ class Session:
         statuses = tuple(one for case in self.spec.errors.cases if case.case == "validation" for one in case.status)
         seen = replace(seen, also_refusals=statuses)
         self.answers.append(seen)
+        if len(self.answers) >= _SILENCES and not any(one.status for one in self.answers[-_SILENCES:]):
+            raise UnreachableError(f"it answers no more: {seen.complaint()}")
         return seen
 
     def param(self, name: str) -> ParamSpec | None:

@@ -26,7 +26,7 @@ _STOPS: Final = (1, 2, 3, 4, 5, 8, 16)
 _OPENAI_STOPS: Final = 4
 _EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _TIERS: Final = ("auto", "default", "flex", "priority")
-_CHOICES: Final = ("none", "auto", "required", "named")
+_CHOICES: Final = ("auto", "none", "required", "named")
 _MOST_TOOLS: Final = 200
 
 
@@ -225,6 +225,7 @@ async def _choices(session: Session, rule: ParamSpec) -> Finding:
     known = rule.values_for(session.canonical)
     tried: list[str] = []
     works: list[str] = []
+    calls_by_itself = False
     for word in _CHOICES:
         fragment: Fragment = {"tools": [TOOL], "tool_choice": named() if word == "named" else word}
         if session.in_conflict(fragment):
@@ -232,12 +233,18 @@ async def _choices(session: Session, rule: ParamSpec) -> Finding:
         seen = await session.chat(fragment, CALL if word in ("none", "auto") else OK, ROOM)
         if not (seen.taken or seen.refused):
             return not_settled(fact, ", ".join(known), f"{seen.words}: {seen.complaint()}", contested)
+        if word == "auto":
+            calls_by_itself = bool(seen.calls)
+        if seen.taken and not _tells(word, seen, calls_by_itself):
+            continue
         tried.append(word)
         if seen.taken and (word == "auto" or bool(seen.calls) is (word != "none")):
             works.append(word)
     # What is ignored leaves the model its own choice.
     meant = [word for word in tried if not known or word in known] if rule.support is not Support.IGNORED else ["auto"]
     says, told = ", ".join(meant), ", ".join(works) or "none of them"
+    if len(tried) == 1:
+        return not_settled(fact, says, "the model makes no calls", contested)
     if works == meant:
         return holds(fact, says, told, contested)
     if rule.support is Support.IGNORED:
@@ -245,6 +252,13 @@ async def _choices(session: Session, rule: ParamSpec) -> Finding:
     else:
         where = {"by_model": {session.canonical: works}} if rule.by_model else {"values": works}
     return differs(fact, says, told, {"params": {"tool_choice": {"patch": "emulate_forced_tool", **where}}}, contested)
+
+
+def _tells(word: str, seen: Seen, calls_by_itself: bool) -> bool:
+    """Whether an answer shows what the word did: not when it may only not have come to a call yet."""
+    if word == "none":
+        return calls_by_itself
+    return word == "auto" or bool(seen.calls) or not seen.cut_off
 
 
 def _dumped(rule: ParamSpec) -> dict[str, Any]:

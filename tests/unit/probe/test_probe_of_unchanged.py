@@ -8,9 +8,12 @@ import pytest
 
 from adapters.registry import load_spec, preset_types, provider_types
 from adapters.types import Operation
+from gateway.probe.battery import probe, simulation
 from gateway.probe.finding import Verdict
 from gateway.probe.samples import USES
-from tests.unit.probe.playing import drift, probed
+from gateway.probe.seen import Seen
+from gateway.probe.session import UnreachableError
+from tests.unit.probe.playing import drift, probed, target_of
 
 
 def chatting() -> Iterator[str]:
@@ -53,6 +56,21 @@ async def test_contested_facts_are_named_first() -> None:
     contested = [one.contested for one in found]
     assert contested == sorted(contested, reverse=True)
     assert {one.fact for one in found if one.contested} >= {"params.n", "params.logit_bias", "params.temperature.max"}
+
+
+async def test_a_target_that_falls_silent_ends_the_probe() -> None:
+    target = target_of(load_spec("vllm"))
+    play, served = simulation(target), 0
+
+    async def send(method: str, path: str, body: bytes) -> Seen:
+        nonlocal served
+        served += 1
+        return await play(method, path, body) if served < 20 else Seen(0, {}, b"no connection")
+
+    with pytest.raises(UnreachableError):
+        await probe(target, send)
+
+    assert served == 22
 
 
 async def test_a_model_with_a_small_context_has_it_filled() -> None:
