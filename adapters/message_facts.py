@@ -129,7 +129,7 @@ def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageF
         call_fields=frozenset(fields.tool_call),
         call_function_fields=frozenset(fields.call_function),
         ids=said.ids_for(canonical),
-        rules=frozenset(said.rules) - {MessageRule.CHOICE_NEEDS_TOOLS},
+        rules=frozenset(said.rules) - {MessageRule.CHOICE_NEEDS_TOOLS, MessageRule.STRICT_ALIKE},
     )
 
 

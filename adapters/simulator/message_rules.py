@@ -62,7 +62,9 @@ class MessageRules:
             if name == self._rejected_field or (self._nested and name not in self._fields):
                 raise self._refusals.unknown_field(path, value)
             entry = {"name": facts.name, "cache_control": facts.cache_control}.get(name)
-            if value is not None and is_refused(entry, served.canonical):
+            # A function's result names the function, whatever is said of speakers.
+            named = name == "name" and message.get("role") == "function"
+            if value is not None and is_refused(entry, served.canonical) and not named:
                 raise self._refused(entry, path, value)
             if value is None and name != "content" and is_refused(facts.null_fields, served.canonical):
                 raise self._refused(facts.null_fields, path, value)
