@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Any
 
+from adapters.allow_list import FOREIGN
 from adapters.patches import ADVISORY, CONTRACT
 from adapters.simulator.conflicts import holds
 from adapters.simulator.engine import Simulator
@@ -39,18 +40,34 @@ def fates(simulator: Simulator, model: str, use: Use) -> frozenset[Fate]:
     spec, served = simulator.spec, simulator.models.find(model)
     canonical = served.canonical
     facts = spec.params.get(use.param)
+    if use.head == "messages":
+        return _HONOURED | {Fate.REFUSED}
+    foreign = _foreign(spec, use)
+    if foreign is not None:
+        return foreign
     for conflict in spec.conflicts:
         if all(holds(condition, use.members, served) for condition in conflict.conditions):
             if conflict.patch is Patch.ERROR:
                 return frozenset((Fate.REFUSED,))
             if conflict.patch is Patch.DROP_FIRST and conflict.conditions[0].param == use.head:
-                return frozenset((Fate.DROPPED,))
+                # Of how to call tools nothing needs to be said where there are none.
+                return frozenset((Fate.DROPPED, Fate.NATIVE) if use.head == "tool_choice" else (Fate.DROPPED,))
     if facts is None:
         return _HONOURED
     # The simulated model of a local engine has no tools.
     read = _File(spec, canonical, False if spec.kind is Kind.IN_PROCESS else None)
     special = _SPECIAL.get(use.head)
     return special(read, facts, use) if special is not None else read.of(use.param, facts)
+
+
+def _foreign(spec: ProviderSpec, use: Use) -> frozenset[Fate] | None:
+    """What becomes of another provider's parameter; None for those of OpenAI and of the provider's own."""
+    unknown = spec.transport.unknown_body_fields
+    if use.head not in FOREIGN or not (unknown.only_known or unknown.support is Support.IGNORED):
+        return None
+    own = {name.partition(".")[0] for name in spec.extra_params} | spec.reasoning.off.keys()
+    own |= spec.context.ask_for_error.keys() | spec.defaults.keys()
+    return None if use.head in own else frozenset((Fate.DROPPED,))
 
 
 class _File:
@@ -124,6 +141,9 @@ def _stop(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
 
 def _logprobs(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
     flag, number = read.one_of("logprobs"), read.one_of("top_logprobs")
+    asked = use.members.get("logprobs")
+    if asked == 0 and asked is not False:
+        return _HONOURED
     if flag is not None and (read.lacks(flag) or flag.support is Support.IGNORED):
         return frozenset((Fate.REFUSED,))
     if use.head == "top_logprobs" and number is not None and number.form is None and flag is not None:
@@ -155,9 +175,13 @@ def _tools_refused(read: _File) -> frozenset[Fate]:
 
 
 def _tools(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
-    refused = _tools_refused(read)
+    refused = _tools_refused(read) if use.members["tools"] else None
     if refused:
         return refused
+    if not use.members["tools"]:
+        return _HONOURED
+    if facts.max is not None and len(use.members["tools"]) > facts.max:
+        return frozenset((Fate.REFUSED,))
     beside = use.members.get("response_format", {}).get("type")
     form = read.one_of(f"response_format.{beside}") if beside else None
     if form is not None:
@@ -172,7 +196,7 @@ def _tools(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
 def _choice(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
     refused = _tools_refused(read)
     choice = use.members["tool_choice"]
-    if choice == "none":
+    if choice in ("none", "auto"):
         return _HONOURED
     if refused:
         return refused
@@ -193,7 +217,7 @@ def _choice(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
 
 
 def _parallel(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
-    return _tools_refused(read) or _HONOURED
+    return (_tools_refused(read) if "tools" in use.members else None) or _HONOURED
 
 
 def _modalities(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from adapters.message_facts import REASONING_FIELDS
 from adapters.registry import load_spec, preset_types, provider_types
+from adapters.spec import ProviderSpec
 from adapters.types import Operation
+from adapters.vocabulary import Patch
 from tests.conformance.fates import Fate, fates
 from tests.conformance.reading import read
 from tests.conformance.rehearsal import Rehearsal, Seen, rehearsal
-from tests.conformance.uses import MESSAGES, USES, Use
+from tests.conformance.uses import MESSAGES, RARE, USES, Use
 from tests.fakes.raw_client import Answer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -44,7 +48,7 @@ async def everyday() -> AsyncIterator[Rehearsal]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def rest() -> AsyncIterator[Rehearsal]:
-    async with rehearsal(OTHERS) as rehearsed:
+    async with rehearsal({**MODELS, **OTHERS}) as rehearsed:
         yield rehearsed
 
 
@@ -68,11 +72,27 @@ def judge(rehearsed: Rehearsal, model: str, use: Use, answer: Answer, seen: Seen
         assert seen.bodies == []
         return
     assert answer.status == 200, answer.body
+    for body in seen.bodies:
+        check_body(target.spec, use, body)
     told = dict(one.split("=") for one in answer.headers.get("x-gateway-adjusted", "").split(", ") if one)
     fate = fate_of(use, told, seen)
     assert fate in expected or (fate is Fate.NATIVE and Fate.IGNORED in expected), (fate, expected, told)
     if fate in (Fate.NATIVE, Fate.PATCHED) and Fate.IGNORED not in expected:
         use.effect(read(answer))
+
+
+def check_body(spec: ProviderSpec, use: Use, body: Any) -> None:
+    """Whether *body* holds what the file wants in any case, and nothing that is out of place."""
+    wanted = {**spec.defaults, **spec.context.ask_for_error}
+    assert all(body.get(name) == value for name, value in wanted.items() if name not in use.members), body
+    limits = {"max_tokens", "max_completion_tokens"} & body.keys()
+    assert len(limits) < 2
+    assert limits or not any(facts.patch is Patch.SEND_LIMIT for facts in spec.params.values())
+    assert body.get("tools") or not {"tools", "tool_choice", "parallel_tool_calls"} & body.keys()
+    replay = spec.messages.assistant_reasoning_in
+    if replay is not None:
+        strange = REASONING_FIELDS - {replay.field, replay.alias}
+        assert not any(strange & message.keys() for message in body["messages"])
 
 
 def fate_of(use: Use, told: dict[str, str], seen: Seen) -> Fate:
@@ -90,7 +110,11 @@ def fate_of(use: Use, told: dict[str, str], seen: Seen) -> Fate:
     return Fate.NATIVE
 
 
-_UNTOLD = ("what means off", "plain text", "no tool", "both limits", "all of top_p", "parallel_tool_calls")
+_UNTOLD = (
+    "what means off", "plain text", "no tool", "both limits", "all of top_p", "parallel_tool_calls",
+    "no log probabilities by number", "a choice without tools", "a legacy schema in a tool", "one call without tools",
+    "an empty list of tools", "none of top_p",
+)  # fmt: skip
 """Uses of which something may be left out, or put otherwise, without a word: it means the same."""
 
 
@@ -100,37 +124,40 @@ def _same(wanted: Any, found: Any) -> bool:
     return bool(wanted == found)
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("use", USES, ids=lambda use: use.name)
-@pytest.mark.parametrize("provider", PROVIDERS)
-async def test_a_parameter_at_a_provider(everyday: Rehearsal, provider: str, use: Use, stream: bool) -> None:
-    answer, seen = await ask(everyday, provider, use, stream)
-    judge(everyday, provider, use, answer, seen)
-
-
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("use", MESSAGES, ids=lambda use: use.name)
-@pytest.mark.parametrize("provider", PROVIDERS)
-async def test_messages_at_a_provider(everyday: Rehearsal, provider: str, use: Use, stream: bool) -> None:
-    answer, seen = await ask(everyday, provider, use, stream)
-    assert seen.refusals == []
+def judge_messages(rehearsed: Rehearsal, model: str, use: Use, answer: Answer, seen: Seen) -> None:
+    """As `judge`; messages are never refused, but for the tools beside them."""
     if "tools" in use.members and answer.status == 400:
-        tools = USES[[one.name for one in USES].index("tools")]
-        judge(everyday, provider, tools, answer, seen)
+        judge(rehearsed, model, replace(use, param="tools"), answer, seen)
         return
     assert answer.status == 200, answer.body
-    use.effect(read(answer))
+    judge(rehearsed, model, use, answer, seen)
+
+
+@pytest.mark.parametrize("use", USES, ids=lambda use: use.name)
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_parameter_at_a_provider(everyday: Rehearsal, provider: str, use: Use) -> None:
+    for stream in (False, True):
+        answer, seen = await ask(everyday, provider, use, stream)
+        judge(everyday, provider, use, answer, seen)
+
+
+@pytest.mark.parametrize("use", MESSAGES, ids=lambda use: use.name)
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_messages_at_a_provider(everyday: Rehearsal, provider: str, use: Use) -> None:
+    for stream in (False, True):
+        answer, seen = await ask(everyday, provider, use, stream)
+        judge_messages(everyday, provider, use, answer, seen)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("model", OTHERS)
-async def test_all_parameters_at_another_model(rest: Rehearsal, model: str, stream: bool) -> None:
+@pytest.mark.parametrize("model", {**MODELS, **OTHERS})
+async def test_every_request_at_every_model(rest: Rehearsal, model: str, stream: bool) -> None:
     wrong: dict[str, str] = {}
-    for use in (*USES, *MESSAGES):
+    for use in (*USES, *RARE, *MESSAGES):
         answer, seen = await ask(rest, model, use, stream)
         try:
-            judge(rest, model, use, answer, seen)
+            (judge_messages if use in MESSAGES else judge)(rest, model, use, answer, seen)
         except AssertionError as error:
             wrong[use.name] = str(error)
     assert wrong == {}
