@@ -93,7 +93,7 @@ class Contestant:
     def body(self, kind: Body, via: Via, gap: int | None = None) -> bytes:
         return body(kind, self.plan.routes[via].model, gap=gap)
 
-    def settle(self, patience: float = 4.0) -> None:
+    def settle(self, patience: float = 2.0) -> None:
         """Wait until it has done what was left of earlier requests."""
         until = time.monotonic() + patience
         while time.monotonic() < until:

@@ -59,7 +59,7 @@ def find(entry: Mapping[str, Any], places: Iterable[Path]) -> Path | None:
     """The program of *entry*: in a folder, or in an environment, of *places*, else on the PATH."""
     name: str = entry["program"]
     beside = entry.get("beside")
-    for place in places:
+    for place in (place.absolute() for place in places):
         for base in (place, *sorted(child for child in place.glob("*") if child.is_dir())):
             for candidate in (base / name, base / "bin" / name):
                 if candidate.is_file() and (beside is None or any(base.glob(beside))):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from benchmarks.figures import FIGURES
 from benchmarks.summary import Record, ratio
+
+_MARKS: Final = ("o", "D", "s", "^", "v", "<", ">", "P", "X", "*")
 
 
 class NoMatplotlibError(Exception):
@@ -14,7 +17,7 @@ class NoMatplotlibError(Exception):
 
 
 def plot(records: Sequence[Record], reference: str, path: Path, caption: str) -> None:
-    """Draw how many times *reference*'s each figure is, a group of bars a figure; *path* says by its ending in what."""
+    """Draw how many times *reference*'s each figure is, a row of dots a figure; *path* says by its ending in what."""
     try:
         import matplotlib as mpl
     except ImportError:
@@ -22,18 +25,18 @@ def plot(records: Sequence[Record], reference: str, path: Path, caption: str) ->
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    bars = ratios(records, reference)
-    labels = list(dict.fromkeys(label for by_label in bars.values() for label in by_label))
-    drawing, axes = pyplot.subplots(figsize=(10, 1.2 + 0.25 * len(labels) * max(1, len(bars))))
-    height = 0.8 / max(1, len(bars))
-    for place, (name, by_label) in enumerate(bars.items()):
-        rows = [row for row, label in enumerate(labels) if label in by_label]
-        axes.barh([row + place * height for row in rows], [by_label[labels[row]] for row in rows], height, label=name)
+    dots = ratios(records, reference)
+    labels = list(dict.fromkeys(label for by_label in dots.values() for label in by_label))
+    drawing, axes = pyplot.subplots(figsize=(9, 1.5 + 0.35 * len(labels)))
+    for place, (name, by_label) in enumerate(dots.items()):
+        rows = [labels.index(label) for label in by_label]
+        axes.plot(list(by_label.values()), rows, _MARKS[place % len(_MARKS)], markersize=6, label=name)
     axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_yticks([row + 0.4 - height / 2 for row in range(len(labels))], labels)
+    axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set_xlabel(f"times {reference}; further left is better\n{caption}", fontsize=7)
+    axes.grid(alpha=0.3)
+    axes.set_xlabel(f"times {reference}; further left is better\n{caption}", fontsize=8)
     axes.legend(fontsize=8)
     drawing.tight_layout()
     drawing.savefig(path, dpi=120)
