@@ -113,7 +113,7 @@ def fate_of(use: Use, told: dict[str, str], seen: Seen) -> Fate:
 _UNTOLD = (
     "what means off", "plain text", "no tool", "both limits", "all of top_p", "parallel_tool_calls",
     "no log probabilities by number", "a choice without tools", "a legacy schema in a tool", "one call without tools",
-    "an empty list of tools", "none of top_p",
+    "an empty list of tools", "nothing but an empty list of tools", "none of top_p",
 )  # fmt: skip
 """Uses of which something may be left out, or put otherwise, without a word: it means the same."""
 

@@ -245,6 +245,9 @@ RARE: Final = (
     Use("a choice without tools", "tool_choice", {"tool_choice": "auto"}, says(HELLO)),
     Use("one call without tools", "parallel_tool_calls", {"parallel_tool_calls": False}, says(HELLO)),
     Use("an empty list of tools", "tools", {"tools": [], "tool_choice": "auto"}, says(HELLO)),
+    Use("nothing but an empty list of tools", "tools", {"tools": []}, says(HELLO)),
+    Use("a tool with a client's own members", "tools", {"tools": [{**LOOK, "cache_control": {"type": "ephemeral"}}]},
+        calls("look"), CALL_LOOK),
     Use("none of top_p", "top_p", {"top_p": 0}),
     Use("a negative seed", "seed", {"seed": -5}),
     *(
