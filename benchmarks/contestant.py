@@ -83,6 +83,7 @@ class Contestant:
             self.process.stop()
             raise
         self.start_seconds = time.monotonic() - begun
+        self.start_cpu_seconds = self.process.cpu_seconds()
 
     def has(self, via: Via) -> bool:
         return via in self.plan.routes

@@ -103,6 +103,7 @@ FIGURES: Final[tuple[Figure, ...]] = (
     Figure("idle", "memory, idle", "MB", target=Target(60), compares=False),
     Figure("idle stream", "memory of an idle stream", "kB", target=Target(20), compares=False),
     Figure("start", "start to first answer", "s", target=Target(1), compares=False),
+    Figure("start cpu", "time on a core until then", "CPU-s", compares=False),
 )
 
 BY_KEY: Final = {figure.key: figure for figure in FIGURES}

@@ -132,7 +132,13 @@ def _idle_streams(bench: Bench, contestant: Contestant) -> Outcome:
 
 def _warm_up(bench: Bench, contestant: Contestant) -> Outcome:
     """Nothing but a first run, after the memory and the time that were taken before it."""
-    outcome = Outcome({"idle": contestant.process.memory_mb(), "start": contestant.start_seconds})
+    outcome = Outcome(
+        {
+            "idle": contestant.process.memory_mb(),
+            "start": contestant.start_seconds,
+            "start cpu": contestant.start_cpu_seconds,
+        }
+    )
     bench.loader.run(contestant.address(Via.PLAIN), contestant.body(Body.SMALL, Via.PLAIN), Load(8, 1))
     asked = contestant.body(Body.STREAM, Via.PLAIN, _EVENT_GAP)
     bench.loader.run(contestant.address(Via.PLAIN), asked, Load(4, 1, streams=True))

@@ -167,6 +167,14 @@ def test_a_peer_that_is_installed_can_be_started(name: str, place: Path, tmp_pat
     assert (plan.key is not None) is peers.described()[name]["key"]
 
 
+def test_a_place_may_be_told_from_where_the_command_runs(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place.parent)
+
+    found = peers.find(peers.described()["smg"], [Path(place.name)])
+
+    assert found == place / "smg-environment" / "bin" / "smg"
+
+
 def test_a_peer_that_is_not_installed_is_left_out(tmp_path: Path) -> None:
     assert peers.plan("tensorzero", tmp_path, 9_100, UPSTREAMS, [tmp_path]) is None
 
