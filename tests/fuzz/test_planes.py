@@ -10,6 +10,7 @@ import pytest
 from tests.fakes.gateway import KEY
 from tests.fuzz.fuzzed import ADMIN_KEY, Fuzzed, fuzzed_gateway
 from tests.fuzz.fuzzer import Report, fuzz
+from tests.judges.environments import interpreter
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
@@ -17,8 +18,17 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 _NOT_ASKED = "positive_data_acceptance"
 
 
-async def _run(fuzzed: Fuzzed, folder: Path, examples: int, *options: str) -> Report:
-    return await fuzz(fuzzed.description, fuzzed.url, folder, "--max-examples", str(examples), "--no-shrink", *options)
+@pytest.fixture
+def schemathesis(request: pytest.FixtureRequest) -> Path:
+    """The command, in an environment of its own: it wants an older jsonschema-rs than the gateway."""
+    assert request.config.cache is not None
+    python = interpreter("schemathesis", request.config.cache.mkdir("judges"))
+    return python.with_name("schemathesis")
+
+
+async def _run(command: Path, fuzzed: Fuzzed, folder: Path, examples: int, *options: str) -> Report:
+    most = ("--max-examples", str(examples), "--no-shrink")
+    return await fuzz(command, fuzzed.description, fuzzed.url, folder, *most, *options)
 
 
 def _answered_well(report: Report, paths: str) -> set[str]:
@@ -26,9 +36,12 @@ def _answered_well(report: Report, paths: str) -> set[str]:
     return {operation for (operation, status) in report.statuses if status < 300 and paths in operation}
 
 
-async def test_the_data_plane_fails_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_data_plane_fails_nowhere(
+    schemathesis: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with fuzzed_gateway() as fuzzed:
         report = await _run(
+            schemathesis,
             fuzzed,
             tmp_path,
             3500,
@@ -46,9 +59,12 @@ async def test_the_data_plane_fails_nowhere(tmp_path: Path, caplog: pytest.LogCa
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-async def test_the_operators_plane_fails_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_operators_plane_fails_nowhere(
+    schemathesis: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with fuzzed_gateway() as fuzzed:
         report = await _run(
+            schemathesis,
             fuzzed,
             tmp_path,
             2500,
@@ -63,9 +79,10 @@ async def test_the_operators_plane_fails_nowhere(tmp_path: Path, caplog: pytest.
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-async def test_made_up_credentials_open_nothing(tmp_path: Path) -> None:
+async def test_made_up_credentials_open_nothing(schemathesis: Path, tmp_path: Path) -> None:
     async with fuzzed_gateway() as fuzzed:
         report = await _run(
+            schemathesis,
             fuzzed,
             tmp_path,
             150,

@@ -93,7 +93,7 @@ def test_the_developers_pins_contain_the_runtime_ones() -> None:
 JUDGES = sorted(f"judges/{path.name}" for path in (CHECKOUT / "requirements" / "judges").glob("*.txt"))
 
 
-@pytest.mark.parametrize("name", ["runtime.txt", "dev.txt", "fuzz.txt", *JUDGES])
+@pytest.mark.parametrize("name", ["runtime.txt", "dev.txt", "build.txt", *JUDGES])
 def test_a_pin_is_an_exact_version_with_hashes_and_no_address(name: str) -> None:
     for entry in pins(name).values():
         first, *hashes = entry.split("\\\n")
