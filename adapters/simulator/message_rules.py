@@ -177,7 +177,8 @@ def _unique_ids(messages: list[Message]) -> Iterator[tuple[str, str]]:
 
 def _content_needed(messages: list[Message]) -> Iterator[tuple[str, str]]:
     for number, message in enumerate(messages):
-        if message["role"] == "assistant" and message.get("content") is None and not message.get("tool_calls"):
+        # Null is content enough; it is the member that must not be missing.
+        if message["role"] == "assistant" and "content" not in message and not message.get("tool_calls"):
             yield f"messages[{number}]", "an assistant message must contain either 'content' or 'tool_calls'"
 
 

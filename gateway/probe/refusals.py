@@ -105,11 +105,11 @@ async def _overflow(session: Session) -> Finding:
     most = session.target.max_output_tokens
     if window is None:
         return not_settled("context.overflow", says, "the size of its context is not known")
-    if most is None or most >= window:
-        fragment = {session.limit_name or "max_tokens": window}
-        seen = await session.chat({**fragment, **context.ask_for_error})
-    elif window <= _LONGEST_PROMPT:
+    filled = window <= _LONGEST_PROMPT
+    if filled:
         seen = await session.chat(context.ask_for_error, [user("word " * (window + 64))])
+    elif most is None or most >= window:
+        seen = await session.chat({session.limit_name or "max_tokens": window, **context.ask_for_error})
     else:
         return not_settled("context.overflow", says, f"it would take a prompt of {window} tokens")
     expected = context.overflow is Overflow.ERROR or bool(context.ask_for_error)
@@ -118,6 +118,9 @@ async def _overflow(session: Session) -> Finding:
     if seen.taken:
         if not expected:
             return holds("context.overflow", says, seen.words)
+        if not filled and not session.spec.hosted:
+            why = f"it may look at the prompt alone, and {window} tokens are too many to send"
+            return not_settled("context.overflow", says, why)
         # That the parameter which asks for an error does nothing is more than `overrides` can say.
         override = {} if context.ask_for_error else {"context": {"overflow": Overflow.LOWERS_LIMIT.value}}
         return differs("context.overflow", says, seen.words, override)

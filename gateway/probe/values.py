@@ -225,7 +225,7 @@ async def _choices(session: Session, rule: ParamSpec) -> Finding:
     known = rule.values_for(session.canonical)
     tried: list[str] = []
     works: list[str] = []
-    calls_by_itself = False
+    calls_by_itself = called = refused = False
     for word in _CHOICES:
         fragment: Fragment = {"tools": [TOOL], "tool_choice": named() if word == "named" else word}
         if session.in_conflict(fragment):
@@ -233,17 +233,19 @@ async def _choices(session: Session, rule: ParamSpec) -> Finding:
         seen = await session.chat(fragment, CALL if word in ("none", "auto") else OK, ROOM)
         if not (seen.taken or seen.refused):
             return not_settled(fact, ", ".join(known), f"{seen.words}: {seen.complaint()}", contested)
+        called = called or bool(seen.calls)
         if word == "auto":
             calls_by_itself = bool(seen.calls)
         if seen.taken and not _tells(word, seen, calls_by_itself):
             continue
         tried.append(word)
+        refused = refused or seen.refused
         if seen.taken and (word == "auto" or bool(seen.calls) is (word != "none")):
             works.append(word)
     # What is ignored leaves the model its own choice.
     meant = [word for word in tried if not known or word in known] if rule.support is not Support.IGNORED else ["auto"]
     says, told = ", ".join(meant), ", ".join(works) or "none of them"
-    if len(tried) == 1:
+    if not called and (len(tried) == 1 or not refused):
         return not_settled(fact, says, "the model makes no calls", contested)
     if works == meant:
         return holds(fact, says, told, contested)

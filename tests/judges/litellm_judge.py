@@ -33,7 +33,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # the library prints where it likes
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    litellm = importlib.import_module("litellm")
+    litellm: Any = importlib.import_module("litellm")
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     where = json.loads(sys.stdin.readline())

@@ -86,7 +86,7 @@ async def gateway(engine: Engine) -> AsyncIterator[RunningGateway]:
 
 
 async def test_a_chat_is_the_same_whole_and_streamed(gateway: RunningGateway) -> None:
-    body = {"max_tokens": 24, "temperature": 0}
+    body: dict[str, Any] = {"max_tokens": 24, "temperature": 0}
     whole = Seen(200, {}, (await gateway.chat(**body)).body)
     stream = await gateway.chat(**body, stream=True, stream_options={"include_usage": True})
     streamed = Seen(200, {}, stream.body, streamed=True)
