@@ -38,6 +38,7 @@ OTHERS: dict[str, tuple[str, str | None]] = {kind: (kind, None) for kind in chat
     f"{kind}: {model.id}": (kind, model.id) for kind in PROVIDERS for model in load_spec(kind).models if model.offered
 }
 """Presets, and every model of the hosted providers."""
+EVERY: dict[str, tuple[str, str | None]] = {**MODELS, **OTHERS}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -48,7 +49,7 @@ async def everyday() -> AsyncIterator[Rehearsal]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def rest() -> AsyncIterator[Rehearsal]:
-    async with rehearsal({**MODELS, **OTHERS}) as rehearsed:
+    async with rehearsal(EVERY) as rehearsed:
         yield rehearsed
 
 
@@ -151,7 +152,7 @@ async def test_messages_at_a_provider(everyday: Rehearsal, provider: str, use: U
 
 @pytest.mark.long
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("model", {**MODELS, **OTHERS})
+@pytest.mark.parametrize("model", EVERY)
 async def test_every_request_at_every_model(rest: Rehearsal, model: str, stream: bool) -> None:
     wrong: dict[str, str] = {}
     for use in (*USES, *RARE, *MESSAGES):
