@@ -18,6 +18,7 @@ _OWN: Final = "about parameters of the engine's own, which no request here has"
 _SHAPED: Final = "a shape sees to it before"
 _EASY: Final = "a simulated model does as it should without"
 _SURVIVORS: Final[Mapping[str, str]] = {
+    "tools: OrderlyTools": _TWICE,
     "parallel_tool_calls: OrderlyTools": _TWICE,
     "tool_choice: OrderlyTools": _TWICE,
     "tool_choice: _Where": _TWICE,
@@ -62,6 +63,7 @@ _SURVIVORS: Final[Mapping[str, str]] = {
     "shape: AfterRefusal": "waits for a refusal that no simulator gives",
     "shape: FetchImages": "would fetch from a public address",
     "shape: PromptAsChat": "for text completions",
+    "tools: CleanTools": "the first of OpenAI's models has no tools in chats",
     "quirk": "has tests of its own, of requests to llama.cpp",
 }
 """Patches whose absence no request here shows, each with the reason; the same holds of no other."""
