@@ -114,46 +114,6 @@ class InTurn:
             patch(draft)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolsIfOffered:
-    """Refuse ``tools`` unless the target's model can call them, which *offers* tells once it has been started."""
-
-    provider: str
-    offers: Callable[[str], bool | None]
-    hint: str = ""
-
-    def __call__(self, draft: Draft) -> None:
-        offered = self.offers("tools")
-        if offered:
-            return
-        if is_neutral("tools", draft.body["tools"]):
-            del draft.body["tools"]
-        elif offered is None:
-            message = (
-                f"{self.provider} has not been ready yet, and tells only then whether its model takes 'tools'. "
-                "Try again in a moment."
-            )
-            raise ProviderError(FailureKind.ENGINE_DOWN, message, param="tools", sent=False)
-        else:
-            raise unsupported("tools", self.provider, self.hint)
-
-
-@dataclass(frozen=True, slots=True)
-class AtMost:
-    """Refuse a number above *most*."""
-
-    param: str
-    provider: str
-    most: int
-
-    def __call__(self, draft: Draft) -> None:
-        raw = bytes(draft.body[self.param])
-        if raw == b"null":
-            del draft.body[self.param]
-        elif raw.isdigit() and int(raw) > self.most:
-            raise unsupported(self.param, self.provider, f"It takes at most {self.most}.")
-
-
 def invalid(param: str, message: str, code: str = "invalid_value") -> ProviderError:
     """The failure of a request that no target can make sense of."""
     return ProviderError(FailureKind.BAD_REQUEST, message, status=400, param=param, code=code, sent=False)
