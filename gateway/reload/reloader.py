@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Protocol
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
 
 from adapters.located_yaml import Problem
 from gateway.config.certificates import all_stamps
@@ -69,8 +68,8 @@ class Reloader:
         self._clock = clock
         self._certificates = all_stamps(installer.settings)
         self._one_at_a_time = asyncio.Lock()
-        self._soon: asyncio.Task[None] | None = None
-        self._watching: asyncio.Task[None] | None = None
+        self._asked = False
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def reload(self, trigger: str, *, dry_run: bool = False) -> Outcome:
         async with self._one_at_a_time:
@@ -83,49 +82,54 @@ class Reloader:
             return outcome
 
     def reload_soon(self, trigger: str) -> None:
-        if self._soon is None:
-            self._soon = asyncio.create_task(self._reload_soon(trigger), name="reload")
+        if not self._asked:
+            self._asked = True
+            self._run(self._reload_soon(trigger), "reload")
 
     def start_watching(self) -> None:
         """Reload whenever the file changes, until `aclose`."""
-        self._watching = asyncio.create_task(watch(self._source, lambda: self.reload("file")), name="configuration")
+        self._run(watch(self._source, lambda: self.reload("file")), "configuration")
 
     async def aclose(self) -> None:
-        for task in (self._watching, self._soon):
-            if task is not None:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+        """End what runs; a configuration that is being built is given up."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _run(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _reload_soon(self, trigger: str) -> None:
         async with self._one_at_a_time:
             pass  # what was asked for while the last one ran
-        self._soon = None
+        self._asked = False
         await self.reload(trigger)
 
     async def _reload(self, trigger: str, dry_run: bool) -> Outcome:
-        installer = self._installer
         try:
             # Large files take a while, for which requests are not to wait.
             loaded = await asyncio.to_thread(self._source.load)
+            return await self._install(loaded, trigger, dry_run)
         except ConfigError as error:
             return self._refused(trigger, tuple(error.problems))
-        running = installer.settings
+        except (InstallError, *START_ERRORS, OSError) as error:
+            return self._refused(trigger, (self._problem(str(error)),))
+        except Exception as bug:  # noqa: BLE001 - the edge: whatever happens here, the old configuration goes on
+            _log.exception("a new configuration could not be built", exc_info=bug)
+            return self._refused(trigger, (self._problem("it could not be built; the log says why"),))
+
+    async def _install(self, loaded: Settings, trigger: str, dry_run: bool) -> Outcome:
+        running = self._installer.settings
         settings, needs_restart = keep_until_restart(running, loaded)
         changed = differences(running, settings)
-        if not dry_run:
-            try:
-                certificates = all_stamps(settings)
-                if not changed and certificates == self._certificates:
-                    return Outcome(True, trigger, self._clock(), changed, needs_restart)
-                await fetch_models(settings, running)
-                await installer.prepare(settings)
-            except (InstallError, *START_ERRORS, OSError) as error:
-                return self._refused(trigger, (self._problem(str(error)),))
-            except Exception as bug:  # noqa: BLE001 - the edge: whatever happens here, the old configuration goes on
-                _log.exception("a new configuration could not be built", exc_info=bug)
-                return self._refused(trigger, (self._problem("it could not be built; the log says why"),))
-            await installer.commit()
+        certificates = all_stamps(settings)
+        if not dry_run and (changed or certificates != self._certificates):
+            await fetch_models(settings, running)
+            await self._installer.prepare(settings)
+            await self._installer.commit()
             self._certificates = certificates
         return Outcome(True, trigger, self._clock(), changed, needs_restart)
 

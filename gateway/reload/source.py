@@ -41,9 +41,10 @@ class Source:
         return now is not None and now != self._loaded
 
     def _fingerprint(self) -> bytes | None:
-        if self.path is None:
-            return None
         try:
+            # What a pipe says can be read only once.
+            if self.path is None or not self.path.is_file():
+                return None
             return hashlib.blake2b(self.path.read_bytes(), digest_size=16).digest()
         except OSError:
             return None

@@ -30,7 +30,7 @@ async def watch(source: Source, on_change: Callable[[], Awaitable[object]]) -> N
     ever. A link is watched where it lies and where it leads, so that turning it elsewhere is noticed.
     """
     path = source.path
-    if path is None:
+    if path is None or not path.is_file():
         return
     # It imports half a framework; requests need not wait for that.
     await asyncio.to_thread(importlib.import_module, "watchfiles")

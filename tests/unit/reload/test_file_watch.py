@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -175,6 +176,19 @@ async def test_a_watch_that_ends_leaves_nothing_behind(tmp_path: Path) -> None:
     async with watching(path):
         assert watches() == 1
     assert watches() == 0
+
+
+def test_a_pipe_is_read_once_and_no_more(tmp_path: Path) -> None:
+    """As in ``gateway serve -c <(make-config)``."""
+    reading, writing = os.pipe()
+    os.write(writing, json.dumps(SECOND).encode())
+    os.close(writing)
+    source = Source(Path(f"/dev/fd/{reading}"), {})
+    try:
+        assert source.load().server.stream_keepalive == 9.0
+        assert not source.has_changed()
+    finally:
+        os.close(reading)
 
 
 def test_every_link_on_the_way_counts(tmp_path: Path) -> None:
