@@ -78,7 +78,7 @@ async def test_a_plain_answer_that_drips_has_a_limit(client: str) -> None:
     async with (
         ScriptedServer(dripping) as one,
         ScriptedServer([whole()]) as two,
-        running_gateway(config(one, two, timeouts={"first_event": "250ms"}), upstream_client=client) as gateway,
+        running_gateway(config(one, two, timeouts={"first_event": "800ms"}), upstream_client=client) as gateway,
     ):
         got = await gateway.chat(timeout=SLOW)
         row = await gateway.row()
