@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-Json = dict[str, object]
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
