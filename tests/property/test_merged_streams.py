@@ -32,7 +32,7 @@ class Upstream:
         self.status: int = 200
         self.headers: Mapping[str, str] = {}
         self.sink: BodySink | None = None
-        self.sent: SentCall | None = SentCall(30)
+        self.sent: SentCall | None = SentCall({})
         self.repair: StreamRepair | None = ADAPTER.repair.stream(Operation.CHAT, None)
         self.response: UpstreamResponse = self
         self.closed = False

@@ -179,9 +179,11 @@ async def test_extra_body_is_checked_like_the_rest(extra: Any, param: str) -> No
 
 async def test_names_that_a_client_makes_up_stay_within_one_header() -> None:
     strict = {"transport": {"unknown_body_fields": {"support": "rejected"}}}
+    split: dict[str, Any] = {"a\r\nx-evil: 1": 1, "b, ä": 1}
+    made_up: dict[str, Any] = {f"made_up_{number:05}": 1 for number in range(20_000)}
     async with two_targets(strict) as (gateway, one, _):
-        evil = await gateway.chat(**{"a\r\nx-evil: 1": 1, "b, ä": 1})
-        many = await gateway.chat(**{f"made_up_{number:05}": 1 for number in range(20_000)})
+        evil = await gateway.chat(**split)
+        many = await gateway.chat(**made_up)
         rows = await gateway.rows()
 
     assert evil.headers["x-gateway-adjusted"] == "a??x-evil:?1=dropped, b???=dropped"
