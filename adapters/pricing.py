@@ -13,7 +13,7 @@ DEFAULT_OUTPUT = 4096
 """Tokens that an answer without a limit of its own is expected to have at most."""
 
 _OF_THE_PROMPT: Final = ("messages", "prompt", "input", "tools")
-# As tokens about 1,570; OpenAI counts 85 and 170 for each of at most eight tiles ("Images and vision", 2026-11-30).
+# As tokens about 1,570. Assumed: what providers count for a large image is about that, or less.
 _IMAGE_BYTES: Final = 4096
 
 
