@@ -15,11 +15,46 @@ ADMIN_KEY: Final = "admin-key-0123456789"
 MODEL: Final = "m"
 
 _REQUESTS: Final = ("ChatRequest", "CompletionRequest", "EmbeddingsRequest")
-_PLAIN_MESSAGE: Final = {
-    "type": "object",
-    "required": ["role", "content"],
-    "properties": {"role": {"enum": ["user", "assistant"]}, "content": {"type": "string", "minLength": 1}},
-    "additionalProperties": False,
+# Most of what the description allows makes no sense to a provider. These do, so that answers come beside refusals.
+_SENSIBLE: Final[dict[str, dict[str, Any]]] = {
+    "messages": {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 4,
+        "items": {
+            "type": "object",
+            "required": ["role", "content"],
+            "properties": {"role": {"enum": ["user", "assistant"]}, "content": {"type": "string", "minLength": 1}},
+            "additionalProperties": False,
+        },
+    },
+    "tools": {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 3,
+        "items": {
+            "type": "object",
+            "required": ["type", "function"],
+            "properties": {
+                "type": {"const": "function"},
+                "function": {
+                    "type": "object",
+                    "required": ["name"],
+                    "properties": {
+                        "name": {"enum": ["look", "count", "stop"]},
+                        "parameters": {"const": {"type": "object", "properties": {"where": {"type": "string"}}}},
+                    },
+                },
+            },
+        },
+    },
+    "response_format": {
+        "enum": [
+            {"type": "text"},
+            {"type": "json_object"},
+            {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}},
+        ]
+    },
 }
 
 
@@ -58,9 +93,9 @@ def _narrowed(description: dict[str, Any]) -> dict[str, Any]:
     description = json.loads(json.dumps(description))
     for name in _REQUESTS:
         description["components"]["schemas"][name]["properties"]["model"] = {"const": MODEL}
-    # Most messages that may be sent make no sense to a provider; these do, so that answers come as often as refusals.
-    messages = description["components"]["schemas"]["ChatRequest"]["properties"]["messages"]
-    messages["items"] = {"anyOf": [_PLAIN_MESSAGE, messages["items"]]}
+    chat = description["components"]["schemas"]["ChatRequest"]["properties"]
+    for name, schema in _SENSIBLE.items():
+        chat[name] = {"anyOf": [schema, chat[name]]}
     for path in description["paths"].values():
         for operation in path.values():
             if "parameters" in operation:
