@@ -93,9 +93,9 @@ class Adapter:
         self._defaults = [(name, msgspec.Raw(_encode(value))) for name, value in added_always.items()]
         self._text_defaults = [pair for pair in self._defaults if pair[0] not in CHAT_ONLY]
         self._endpoints = {
-            operation: EndpointPatches(endpoint.lacks, self._provider)
+            operation: EndpointPatches(endpoint.lacks, endpoint.unsure, self._provider)
             for operation in (Operation.COMPLETIONS, Operation.EMBEDDINGS)
-            if (endpoint := spec.endpoints.get(operation)) is not None and endpoint.lacks
+            if (endpoint := spec.endpoints.get(operation)) is not None and (endpoint.lacks or endpoint.unsure)
         }
         self._limit = limit_to_send(spec, target.max_output_tokens)
         self._quirk = quirks.request_quirk(spec)

@@ -65,6 +65,14 @@ def with_encoding(body: bytes, vectors: msgspec.Raw, encoding: str) -> bytes:
     return msgspec.json.encode(whole)
 
 
+def lengths(vectors: msgspec.Raw) -> set[int]:
+    """How many numbers the *vectors* of an answer have; raises `UnreadableError` for what is no list of vectors."""
+    try:
+        return {len(_decode(msgspec.json.decode(vector.embedding))) for vector in _decode_vectors(vectors)}
+    except (msgspec.DecodeError, TypeError, ValueError, struct.error) as error:
+        raise UnreadableError(str(error)) from None
+
+
 def _encode(vector: list[float] | str) -> str:
     if isinstance(vector, str):
         return vector

@@ -26,7 +26,7 @@ CHAT_ONLY: Final = frozenset(name.partition(".")[0] for name in PARAMETERS) - _O
 """Those that a chat completion alone has."""
 
 _SEVERAL_PROMPTS: Final = "several_prompts"
-
+_DIMENSIONS: Final = "dimensions"
 
 _ENCODINGS: Final = frozenset(("base64", "encoding_format"))
 
@@ -34,9 +34,11 @@ _ENCODINGS: Final = frozenset(("base64", "encoding_format"))
 class EndpointPatches:
     """Leaves out, or refuses, what an endpoint lacks."""
 
-    def __init__(self, lacks: Sequence[str], provider: str) -> None:
+    def __init__(self, lacks: Sequence[str], unsure: Sequence[str], provider: str) -> None:
+        """*unsure*: what it takes, perhaps without effect."""
         self._provider = provider
         self._one_prompt = _SEVERAL_PROMPTS in lacks
+        self._unsure_dimensions = _DIMENSIONS in unsure
         self._lacks = frozenset(lacks) - {_SEVERAL_PROMPTS} - _ENCODINGS
         self._one_encoding = bool(_ENCODINGS & frozenset(lacks))
 
@@ -44,6 +46,8 @@ class EndpointPatches:
         """Make *draft* hold only what the endpoint has."""
         for name in sorted(self._lacks & draft.body.keys()):
             leave_out(draft, name, self._provider)
+        if self._unsure_dimensions and _DIMENSIONS in draft.body:
+            draft.answer_needs().dimensions = _decode(draft.body[_DIMENSIONS]) or 0
         if self._one_encoding:
             # Vectors are encoded here as the client wants them, whatever comes.
             draft.body.pop("encoding_format", None)

@@ -147,6 +147,8 @@ class EndpointSpec(Fact):
     support: Support
     path: str | None = None
     lacks: tuple[str, ...] = ()
+    unsure: tuple[Literal["dimensions"], ...] = ()
+    """Taken, but perhaps without effect: sent, and looked for in the answer."""
     hint: str | None = None
     """What helps where it is not there after all."""
 

@@ -122,7 +122,8 @@ class Simulator:
         slow = fault.number if fault is not None and fault.kind is FaultKind.SLOW else None
         pace = Pace(self.options, seed, slow)
         if operation is Operation.EMBEDDINGS:
-            lacks = self.spec.endpoints[operation].lacks
+            endpoint = self.spec.endpoints[operation]
+            lacks = endpoint.lacks + endpoint.unsure
             answer = _encode(embed(body, lacks, self._refusals))
             return _in_trouble(fault, one_piece(200, answer, headers, pace.first_token()), answer)
         if operation is Operation.CHAT:

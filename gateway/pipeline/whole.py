@@ -9,8 +9,10 @@ import msgspec
 from adapters import answers
 from adapters.adapter import Adapter
 from adapters.draft import AnswerNeeds
+from adapters.embeddings import lengths
 from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
+from adapters.patches import unsupported
 from adapters.repair.stream import AnswerFailedError
 from adapters.stream import read_event, says_error
 from adapters.types import Body, EventKind, FailureKind, Operation
@@ -49,11 +51,20 @@ async def read_whole(
     if not answers.is_complete(answer, operation):
         raise _no_answer(body, adapter)
     try:
+        if needs is not None and needs.dimensions:
+            _check_length(answer, needs.dimensions, provider)
         return adapter.repair.whole(body, answer, operation, needs, request or {}), answer
     except AnswerFailedError as failed:
         raise adapter.error(failed.fields) from None
     except answers.UnreadableError:
         raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with something of no known shape.") from None
+
+
+def _check_length(answer: answers.Answer, dimensions: int, provider: str) -> None:
+    found = lengths(answer.data)
+    if found != {dimensions}:
+        said = ", ".join(map(str, sorted(found)))
+        raise unsupported("dimensions", provider, f"Its vectors have {said} numbers, whatever is asked for.")
 
 
 def _no_answer(body: bytes, adapter: Adapter) -> ProviderError:
