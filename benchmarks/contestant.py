@@ -15,7 +15,7 @@ from benchmarks.loads import Address
 from benchmarks.processes import Running
 
 _ASK_EVERY: Final = 0.005
-_SETTLED: Final = 0.01
+_SETTLED: Final = 0.05
 """Of a core: what a gateway may take that is not asked anything."""
 
 
@@ -94,7 +94,7 @@ class Contestant:
     def body(self, kind: Body, via: Via, gap: int | None = None) -> bytes:
         return body(kind, self.plan.routes[via].model, gap=gap)
 
-    def settle(self, patience: float = 2.0) -> None:
+    def settle(self, patience: float = 15.0) -> None:
         """Wait until it has done what was left of earlier requests."""
         until = time.monotonic() + patience
         while time.monotonic() < until:

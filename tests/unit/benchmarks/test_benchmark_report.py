@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import machine, plot
+from benchmarks.figures import FIGURES, Figure
 from benchmarks.report import document, number, remarks, table
 from benchmarks.summary import Record
 
@@ -105,6 +106,14 @@ def test_the_facts_of_this_machine_can_be_told(tmp_path: Path) -> None:
     text = machine.told(machine.about(tmp_path, {"nginx": "1.22.1"}))
 
     assert "nginx 1.22.1 (commit unknown)" in text
+
+
+@pytest.mark.parametrize("figure", [figure for figure in FIGURES if figure.target], ids=lambda figure: figure.key)
+def test_the_document_tells_each_target(figure: Figure) -> None:
+    assert figure.target is not None
+    document_text = (Path(__file__).resolve().parents[3] / "docs" / "performance.md").read_text()
+
+    assert f"| {figure.label} | {figure.unit} | {figure.target.told()}" in document_text
 
 
 def test_the_plot_shows_figures_of_which_less_is_better() -> None:
