@@ -165,9 +165,28 @@ async def test_a_stream_under_way_ends_as_it_began() -> None:
         body = await rest(client)
 
     assert text_of(fresh.body) == "new"
-    assert text_of(body).endswith("er")
+    assert text_of(body) == "er"  # `begun` has read what came before
     assert body.endswith(b"data: [DONE]\n\n")
     assert (len(old.requests), len(new.requests)) == (1, 1)
+
+
+async def test_a_stream_ends_at_a_target_that_is_no_longer_in_the_file() -> None:
+    async with ScriptedServer(SLOW) as old, ScriptedServer([whole()]) as new, running_gateway(settings(old)) as gateway:
+        client = await begun(gateway)
+        content = settings(9)
+        content["providers"] = {"q": provider(new)}
+        content["models"] = {"n": {"targets": [{"provider": "q", "model": "up"}]}}
+        await reload_to(gateway, content)
+        gone, there = await gateway.chat(), await gateway.chat(model="n")
+        body = await rest(client)
+        rows = await gateway.rows()
+
+    assert (gone.status, gone.error["code"], there.status) == (404, "model_not_found", 200)
+    assert text_of(body) == "er"  # `begun` has read what came before
+    assert sorted((row["model"], row["target"], row["status"]) for row in rows if row["target"]) == [
+        ("m", "p1/up1", 200),
+        ("n", "q/up", 200),
+    ]
 
 
 async def test_connections_to_an_unchanged_provider_are_kept() -> None:
