@@ -27,6 +27,10 @@ class Watch:
         self.on_expire = on_expire
 
 
+def nothing() -> None:
+    """What a watch does that is over: its owner's method would keep the two of them alive in a circle."""
+
+
 class Deadlines:
     """Looks at all watches of an event loop every *tick_seconds*.
 

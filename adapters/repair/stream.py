@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -161,7 +162,7 @@ class StreamRepair:
                 self._rules,
                 self._needs,
                 self._tools,
-                lambda number: self._call_id(chunk.index, number),
+                partial(_call_id, self._envelope, chunk.index),
                 chat=self._chat,
             )
         if choice.cut:
@@ -266,9 +267,10 @@ class StreamRepair:
             if error:
                 raise AnswerFailedError(error_fields({"error": error}) or ErrorFields())
 
-    def _call_id(self, index: int, number: int) -> str:
-        seed = f"{self._envelope.id}/{index}/{number}"
-        return "call_" + hashlib.blake2s(seed.encode(), digest_size=12).hexdigest()
+
+def _call_id(envelope: Envelope, index: int, number: int) -> str:
+    seed = f"{envelope.id}/{index}/{number}"
+    return "call_" + hashlib.blake2s(seed.encode(), digest_size=12).hexdigest()
 
 
 def _without_role(event: StreamEvent) -> StreamEvent:

@@ -117,6 +117,7 @@ class DataPlane:
             else:
                 exchange.abort()
         finally:
+            call.task = None  # a task that was cancelled holds on to its frames, and so to the call
             services.settlements.add(call, services.clock())
 
 

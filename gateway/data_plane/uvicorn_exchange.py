@@ -233,7 +233,7 @@ class UvicornExchange:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._protocol.tasks.discard(task)
-        self.on_flow = None
+        self.on_flow = self.task = None
         error = None if task.cancelled() else task.exception()
         if error is not None:
             _log.error("the handler of %s %s failed", self.method, self.path, exc_info=error)

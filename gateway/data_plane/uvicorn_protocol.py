@@ -17,7 +17,7 @@ from gateway.data_plane.exchange import Handler
 from gateway.data_plane.limits import WireLimits
 from gateway.data_plane.request_head import check_head, headers_too_large, too_large
 from gateway.data_plane.uvicorn_exchange import UvicornExchange
-from gateway.deadlines import NEVER, Deadlines, Watch
+from gateway.deadlines import NEVER, Deadlines, Watch, nothing
 from gateway.errors import GatewayError, MalformedHttpError, RequestTimeoutError
 
 _log = logging.getLogger(__name__)
@@ -99,6 +99,9 @@ class DataPlaneProtocol(HttpToolsProtocol):
         self._deadlines.discard(self._input_watch)
         self._deadlines.discard(self._output_watch)
         super().connection_lost(exc)
+        # They lead back here: without them there is no circle, and nothing waits for the garbage collector.
+        self._input_watch.on_expire = self._output_watch.on_expire = nothing
+        self.cycle = None  # type: ignore[assignment]  # uvicorn's own value before the first request
 
     def eof_received(self) -> None:
         # A client that has shut its sending side counts as gone. The transport closes once it has sent what waits.

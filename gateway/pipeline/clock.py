@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from adapters.errors import ProviderError
 from adapters.types import FailureKind
-from gateway.deadlines import NEVER, Deadlines, Watch
+from gateway.deadlines import NEVER, Deadlines, Watch, nothing
 
 _SAYS = {
     FailureKind.FIRST_CONTENT_TIMEOUT: "sent no content in time",
@@ -87,8 +87,10 @@ class AttemptClock(Watch):
         return ProviderError(self.kind, f"{provider} {_SAYS[self.kind]}.")
 
     def stop(self) -> None:
-        """Stop watching; may be called again."""
+        """Stop watching, for good; may be called again."""
         self._deadlines.discard(self)
+        self.on_expire = nothing
+        self._task = None
 
     def _cancel(self) -> None:
         self.expired = True

@@ -80,6 +80,7 @@ class MergedStream:
     def close(self) -> None:
         self._sink = None
         self._stop()
+        self._tasks, self._children, self._openers = [], [], ()
 
     # What the children tell
 

@@ -61,6 +61,8 @@ async def _attempts(call: Call, route: Route, out: StreamOut | None, services: S
         try:
             await run_attempt(call, route, backend, out, services)
         except ProviderError as failure:
+            # The attempt keeps its failure, and frames would keep the attempt, until the garbage collector comes.
+            failure.__traceback__ = failure.__context__ = None
             now = services.clock()
             another_key = backend.has_another_key(now)
             if failure.kind is FailureKind.CONTEXT_LENGTH:

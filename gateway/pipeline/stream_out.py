@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from gateway.data_plane.errors import error_body
 from gateway.data_plane.exchange import Exchange
-from gateway.deadlines import NEVER, Deadlines, Watch
+from gateway.deadlines import NEVER, Deadlines, Watch, nothing
 from gateway.errors import GatewayError
 
 KEEP_ALIVE = b": keep-alive\n\n"
@@ -62,6 +62,7 @@ class StreamOut:
     def close(self) -> None:
         """Stop filling silence; may be called again."""
         self._watch.deadline = NEVER
+        self._watch.on_expire = nothing
         self._deadlines.discard(self._watch)
 
     def _open(self) -> None:
