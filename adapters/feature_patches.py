@@ -43,12 +43,13 @@ def logprob_patches(target: TargetFacts) -> Iterator[tuple[str, Patch]]:
         yield "logprobs", AsCount(most)
         yield "top_logprobs", AsCount(most)
         return
-    yield "logprobs", AsFlag(most)
+    lacking = target.without("top_logprobs", number) if number is not None and target.has_no(number) else None
+    yield "logprobs", AsFlag(most, lacking)
     unasked = number is not None and number.default is not None
     if unasked or (flag is not None and flag.response_shape is not LogprobsShape.OPENAI):
         yield "logprobs", WantShape()
-    if number is not None and target.has_no(number):
-        yield "top_logprobs", target.without("top_logprobs", number)
+    if lacking is not None:
+        yield "top_logprobs", lacking
     elif most is not None:
         yield "top_logprobs", alternatives_within(target.provider, most)
 

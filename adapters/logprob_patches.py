@@ -12,6 +12,7 @@ import msgspec
 
 from adapters.draft import Draft
 from adapters.parameter_patches import Clamp
+from adapters.patches import Patch
 from adapters.types import Action, Operation
 
 _OFF: Final = (b"null", b"false")
@@ -28,6 +29,8 @@ class AsFlag:
     """Say a client's number as ``logprobs: true`` with ``top_logprobs``, which is what OpenAI takes."""
 
     most: int | None = None
+    lacking: Patch | None = None
+    """What becomes of ``top_logprobs`` where the target has none."""
 
     def __call__(self, draft: Draft) -> None:
         if draft.operation is not Operation.CHAT:
@@ -47,6 +50,8 @@ class AsFlag:
             draft.adjusted("top_logprobs", Action.CLAMPED)
             draft.lossy = True
         draft.body["top_logprobs"] = msgspec.Raw(given)
+        if self.lacking is not None:
+            self.lacking(draft)
 
 
 @dataclass(frozen=True, slots=True)

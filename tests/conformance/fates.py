@@ -146,7 +146,8 @@ def _logprobs(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
         return _HONOURED
     if flag is not None and (read.lacks(flag) or flag.support is Support.IGNORED):
         return frozenset((Fate.REFUSED,))
-    if use.head == "top_logprobs" and number is not None and number.form is None and flag is not None:
+    by_number = isinstance(asked, int) and not isinstance(asked, bool)
+    if (use.head == "top_logprobs" or by_number) and number is not None and number.form is None and flag is not None:
         if flag.form is not Form.COUNT and (read.lacks(number) or number.support is Support.IGNORED):
             return frozenset((Fate.REFUSED,))
         return _HONOURED

@@ -348,3 +348,10 @@ def test_embeddings_keep_what_they_need() -> None:
     sent = sent_by(strict, Operation.EMBEDDINGS, input="a", dimensions=5, encoding_format="float", truncate=True)
     assert sorted(sent.body) == ["dimensions", "encoding_format", "input", "model"]
     assert sent.told == ["truncate=dropped"]
+
+
+def test_alternatives_by_number_are_refused_where_there_are_none() -> None:
+    lacking = {"support": "ignored", "patch": "error", "src": ["test"]}
+    target = adapter_of("openai_compatible", params={"top_logprobs": lacking})
+    with pytest.raises(ProviderError, match="top_logprobs"):
+        sent_by(target, logprobs=2)
