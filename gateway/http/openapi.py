@@ -73,7 +73,8 @@ def _generation(endpoint: Endpoint) -> Schema:
     summary, body, answer = _GENERATION[endpoint.path]
     content = {"application/json": {"schema": reference(answer)}}
     if answer != "Embeddings":
-        content["text/event-stream"] = {"schema": {"type": "string"}}
+        # Without a schema: readers disagree on whether it would be one of the body or of each event.
+        content["text/event-stream"] = {}
     operation: Schema = {
         "summary": summary,
         "operationId": endpoint.operation.value,

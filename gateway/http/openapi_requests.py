@@ -55,7 +55,7 @@ _SAMPLING: Final[Schema] = {
     "stop": _STOP,
     "stream": _FLAG,
     "stream_options": _or_null({"type": "object", "properties": {"include_usage": {"type": "boolean"}}}),
-    "logit_bias": _or_null({"type": "object", "additionalProperties": {"type": "number"}}),
+    "logit_bias": _OBJECT,
     "user": _TEXT,
     "extra_body": {**_OBJECT, "description": "Its members are taken as if they stood beside it."},
 }

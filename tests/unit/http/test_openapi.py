@@ -78,6 +78,19 @@ async def test_every_parameter_that_is_checked_is_described(
     assert set(checks) - set(description["components"]["schemas"][name]["properties"]) == set()
 
 
+async def test_nothing_is_promised_to_be_refused_that_passes(description: dict[str, Any]) -> None:
+    """What the data plane leaves to the target is no business of the description."""
+    body = {"model": "m", "prompt": "hi", "logit_bias": {"50256": None}, "mystery": [1]}
+
+    validator(description, "CompletionRequest").validate(body)
+
+
+async def test_streams_are_told_without_a_schema(description: dict[str, Any]) -> None:
+    answer = description["paths"]["/v1/chat/completions"]["post"]["responses"]["200"]
+
+    assert answer["content"]["text/event-stream"] == {}
+
+
 async def test_no_reference_leads_nowhere(description: dict[str, Any]) -> None:
     def references(value: Any) -> Iterator[str]:
         if isinstance(value, dict):
