@@ -64,6 +64,10 @@ def test_it_runs_a_command_that_there_is() -> None:
     assert rest == ["-c", "/etc/switchgear/config.yaml"]
 
 
+def test_a_reload_is_the_signal_that_the_gateway_reloads_at() -> None:
+    assert options()["ExecReload"] == ["/bin/kill -HUP $MAINPID"]
+
+
 def test_it_is_not_killed_while_it_drains() -> None:
     (seconds,) = options()["TimeoutStopSec"]
 
