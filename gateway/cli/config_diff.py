@@ -59,9 +59,7 @@ def _ask(settings: Settings, url: str | None) -> Mapping[str, Any]:
 
     admin_key = settings.auth.admin_key
     if admin_key is None:
-        console.fail(
-            "the running gateway tells whoever has its admin key. Set auth.admin_key, or use --against."
-        )
+        console.fail("the running gateway tells whoever has its admin key. Set auth.admin_key, or use --against.")
     address = (url or _address(settings)).rstrip("/")
     try:
         answer = httpx2.post(
