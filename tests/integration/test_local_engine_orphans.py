@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,13 @@ def parents() -> Iterator[list[subprocess.Popen[str]]]:
     for parent in started:
         parent.kill()
         parent.communicate()
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder with a path that leaves room for a socket's name."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 def start_parent(parents: list[subprocess.Popen[str]], wait: str) -> tuple[subprocess.Popen[str], int, Path]:
@@ -83,7 +91,11 @@ def test_an_engine_dies_with_a_killed_parent(parents: list[subprocess.Popen[str]
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.usefixtures("model_file")
-def test_the_directory_of_a_killed_parent_is_removed_by_the_next(parents: list[subprocess.Popen[str]]) -> None:
+def test_the_directory_of_a_killed_parent_is_removed_by_the_next(
+    parents: list[subprocess.Popen[str]], short_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A place of its own: any other gateway that starts meanwhile would tidy up as well.
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
     parent, pid, socket_path = start_parent(parents, WAIT_READY)
     parent.kill()
     parent.wait()
