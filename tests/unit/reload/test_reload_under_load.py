@@ -12,6 +12,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from adapters.target import Target
 from gateway.services import Configuration
 from tests.fakes.gateway import RunningGateway, chat_body, request, running_gateway
@@ -77,6 +79,7 @@ async def test_fifty_reloads_under_load_fail_no_request_and_mix_no_configuration
         assert gateway.metric("gateway_upstream_attempts_total", outcome="ok") == seen.total()
 
 
+@pytest.mark.long
 async def test_reloads_leave_nothing_behind() -> None:
     async with ScriptedServer(answer) as server, running_gateway(versioned(server, "a"), watch=True) as gateway:
 
