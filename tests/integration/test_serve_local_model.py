@@ -33,11 +33,17 @@ async def ask(gateway: GatewayProcess, max_tokens: int) -> RawClient:
     key = next(word for word in gateway.curl if word.startswith("Authorization"))
     body = {"model": "small", "messages": [{"role": "user", "content": "Tell a story."}], "stream": True}
     body |= {"temperature": 0, "max_tokens": max_tokens, "logit_bias": {"2": -100}}
-    client = await gateway.connect()
-    await client.send(post("/v1/chat/completions", json.dumps(body).encode(), key))
-    status, _ = await client.head()
-    assert status == 200
-    return client
+    async with asyncio.timeout(60):
+        while True:
+            client = await gateway.connect()
+            await client.send(post("/v1/chat/completions", json.dumps(body).encode(), key))
+            status, _ = await client.head()
+            if status == 200:
+                return client
+            # An engine that was killed is started again, which takes a busy machine longer than a request waits.
+            assert status == 503
+            await client.close()
+            await asyncio.sleep(0.1)
 
 
 async def rest(client: RawClient) -> bytes:
