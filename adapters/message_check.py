@@ -51,6 +51,7 @@ def _message_type(facts: MessageFacts) -> Any:
         ("content", _content_type(facts) | None | UnsetType, UNSET)
         if facts.null_content
         else ("content", _content_type(facts)),
+        # The types named here are made at run time, which a type checker cannot follow.
         ("tool_calls", Annotated[list[call], Meta(min_length=1)] | UnsetType, UNSET),  # type: ignore[valid-type]
         ("tool_call_id", identifier | UnsetType, UNSET),
     ]
@@ -78,6 +79,7 @@ def _content_type(facts: MessageFacts) -> Any:
     elif not facts.cache_control:
         members.append(("cache_control", _NEVER, UNSET))
     part = _struct("Part", members, facts.nested)
+    # Made at run time, as above.
     return str | Annotated[list[part], Meta(min_length=1)]  # type: ignore[valid-type]
 
 

@@ -79,7 +79,7 @@ class Contestant:
         try:
             self.port = plan.port or self._port_it_took(begun)
             self._await_answer(begun)
-        except BaseException:
+        except BaseException:  # an interrupted measurement must not leave it running either
             self.process.stop()
             raise
         self.start_seconds = time.monotonic() - begun
@@ -99,7 +99,7 @@ class Contestant:
         until = time.monotonic() + patience
         while time.monotonic() < until:
             before = self.process.cpu_seconds()
-            time.sleep(0.1)
+            time.sleep(0.1)  # the stretch over which its CPU time is looked at
             if self.process.cpu_seconds() - before < 0.1 * _SETTLED:
                 return
 
@@ -118,7 +118,7 @@ class Contestant:
         if self.process.ended or time.monotonic() - begun > self.plan.start_seconds:
             how = "ended" if self.process.ended else f"gave no good answer in {self.plan.start_seconds:.0f} s"
             raise DidNotStartError(f"{self.name} {how}: {self._log.read_text(errors='replace')[-1200:].strip()}")
-        time.sleep(_ASK_EVERY)
+        time.sleep(_ASK_EVERY)  # it tells nobody when it is ready: it has to be asked
 
 
 def _answers(address: Address, content: bytes) -> bool:

@@ -131,7 +131,7 @@ def _idle_streams(bench: Bench, contestant: Contestant) -> Outcome:
     load = bench.loader.start(contestant.address(Via.PLAIN), asked, Load(_IDLE_STREAMS, 60, streams=True))
     try:
         contestant.settle()
-        time.sleep(_RESTED)
+        time.sleep(_RESTED)  # until its allocator has come to rest too
         grown = contestant.process.memory_mb() - before
     finally:
         load.kill()

@@ -88,6 +88,7 @@ def _refused(address: str, status: int, error: Mapping[str, Any]) -> NoReturn:
 
 
 def _address(settings: Settings) -> str:
+    # Nothing is bound here: whoever listens on every address is asked on the loopback one.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.server.host, settings.server.host)  # noqa: S104
     return f"http://[{host}]:{settings.server.port}" if ":" in host else f"http://{host}:{settings.server.port}"
 
