@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import socket
 import sys
 from collections.abc import Awaitable
@@ -21,6 +22,7 @@ from gateway.settings import Settings
 
 if TYPE_CHECKING:
     from gateway.storage.database import Database
+    from gateway.storage.first_key import FirstKey
 
 _READY_SECONDS = 60.0
 _READY_WITHOUT_MODEL_SECONDS = 3.0
@@ -35,6 +37,9 @@ def serve(
         bool, typer.Option("--reload/--no-reload", help="Follow changes of the file; SIGHUP reloads in any case.")
     ] = True,
     migrate: Annotated[bool, typer.Option("--migrate", help="Upgrade the tables first, on PostgreSQL too.")] = False,
+    show_key: Annotated[
+        bool, typer.Option("--show-key", help="Print the first key itself at each start, into a pipe or log too.")
+    ] = False,
 ) -> None:
     """Start the gateway. Without a file: the local model, and every provider whose key is in the environment."""
     from gateway.install_check import NameCollisionError, check_installation
@@ -56,17 +61,20 @@ def serve(
     except ListenError as error:
         fail(str(error))
     with sock:
-        raise typer.Exit(_serve(settings, sock, source, watch=reload, migrate=migrate))
+        raise typer.Exit(_serve(settings, sock, source, watch=reload, migrate=migrate, show_key=show_key))
 
 
-def _serve(settings: Settings, sock: socket.socket, source: Source, *, watch: bool, migrate: bool) -> int:
+def _serve(
+    settings: Settings, sock: socket.socket, source: Source, *, watch: bool, migrate: bool, show_key: bool
+) -> int:
     from gateway.start_errors import START_ERRORS, exit_code
     from gateway.telemetry.logging import close_logging, configure_logging
 
     patience = _READY_SECONDS if _fetch_models(settings) else _READY_WITHOUT_MODEL_SECONDS
     configure_logging(settings.telemetry.log_format, settings.telemetry.log_level)
     try:
-        key = asyncio.run(_prepare(settings, migrate=migrate))
+        first_key = asyncio.run(_prepare(settings, migrate=migrate))
+        key = None if first_key is None else key_to_paste(first_key, show=show_key)
         return _run(settings, sock, source, key, patience, watch=watch)
     except START_ERRORS as error:
         fail(str(error), ExitCode(exit_code(error)))
@@ -117,8 +125,8 @@ def _fetch_models(settings: Settings) -> bool:
     return complete
 
 
-async def _prepare(settings: Settings, *, migrate: bool) -> str | None:
-    """Bring the database up to date, once for all workers; returns a key that works, where one may be shown."""
+async def _prepare(settings: Settings, *, migrate: bool) -> FirstKey | None:
+    """Bring the database up to date, once for all workers; returns the key that is there from the first start on."""
     from gateway.storage.database import Database
     from gateway.storage.schema import prepare_schema
 
@@ -134,11 +142,22 @@ async def _prepare(settings: Settings, *, migrate: bool) -> str | None:
         await database.aclose()
 
 
-async def _first_key(database: Database) -> str:
+async def _first_key(database: Database) -> FirstKey:
     from gateway.storage.first_key import ensure_first_key
     from gateway.storage.keys import open_key_store
 
     return await ensure_first_key(await open_key_store(database), database.url.beside(".key"))
+
+
+def key_to_paste(first_key: FirstKey, *, show: bool) -> str:
+    """What stands for the key in a line to paste, as a shell reads it within double quotes.
+
+    What is printed may end up in a log that others read, at every start anew. So the key itself is shown once, to who
+    sits at the terminal, or where that is asked for; else the shell takes it out of its file.
+    """
+    if show or (first_key.is_new and sys.stdout.isatty()):
+        return first_key.secret
+    return f"$(cat {shlex.quote(str(first_key.path.absolute()))})"
 
 
 def print_ready(settings: Settings, url: str, key: str | None, health: Health) -> None:
@@ -164,8 +183,11 @@ def print_ready(settings: Settings, url: str, key: str | None, health: Health) -
 
 
 def curl_line(url: str, model: str, key: str | None, *, open_mode: bool = False) -> str:
-    """A streamed chat, ready to paste into a shell; cold and short, as a small model rambles otherwise."""
-    authorization = "" if open_mode else f" -H 'Authorization: Bearer {key or 'KEY'}'"
+    """A streamed chat, ready to paste into a shell; cold and short, as a small model rambles otherwise.
+
+    *key* is as `key_to_paste` has it.
+    """
+    authorization = "" if open_mode else f' -H "Authorization: Bearer {key or "KEY"}"'
     messages = '[{"role": "user", "content": "Say hello!"}]'
     body = f'{{"model": "{model}", "stream": true, "temperature": 0, "max_tokens": 100, "messages": {messages}}}'
     return f"curl -N {url}/v1/chat/completions{authorization} -H 'Content-Type: application/json' -d '{body}'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -16,11 +17,20 @@ _NAME: Final = "first key"
 _ROUNDS: Final = 20
 
 
-async def ensure_first_key(store: KeyStore, path: Path) -> str:
-    """The secret in the file *path*, which is a key that works; file and key are made where there is none.
+@dataclass(frozen=True, slots=True)
+class FirstKey:
+    """A key that works, the file it lies in, and whether this start has made it, so that nobody has seen it yet."""
+
+    secret: str = field(repr=False)
+    path: Path
+    is_new: bool = False
+
+
+async def ensure_first_key(store: KeyStore, path: Path) -> FirstKey:
+    """The key whose secret is in the file *path*; file and key are made where there is none.
 
     A key that was revoked or has expired is replaced. Safe to call from several processes at once: all return the
-    same secret, for a key is stored only after its secret was read back from the file.
+    same secret, for a key is stored only after its secret was read back from the file; it is new to one of them.
     """
     for _ in range(_ROUNDS):
         secret = read_private(path)
@@ -35,9 +45,9 @@ async def ensure_first_key(store: KeyStore, path: Path) -> str:
                 await store.create(_NAME, secret=secret)
             except KeyExistsError:
                 continue
-            return secret
+            return FirstKey(secret, path, is_new=True)
         if record.is_live(time.time()):
-            return secret
+            return FirstKey(secret, path)
         replace_private(path, make_secret())
     raise StorageError(f"{path} keeps changing: something else writes to it.")
 

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shlex
 import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -41,7 +40,7 @@ class GatewayProcess:
                 assert line, f"it ended: {self.errors}"
                 self.printed += line
                 if line.startswith("curl "):
-                    self.curl = shlex.split(line)
+                    self.curl = await _as_a_shell_reads(line)
 
     @property
     def port(self) -> int:
@@ -110,6 +109,13 @@ async def gateway_process(
         if process.returncode is None:
             process.kill()
         await gateway.ended()
+
+
+async def _as_a_shell_reads(line: str) -> list[str]:
+    """The words a shell makes of *line*; the key in it may be asked of a file."""
+    shell = await asyncio.create_subprocess_exec("sh", "-c", f"printf '%s\\n' {line}", stdout=asyncio.subprocess.PIPE)
+    words, _ = await shell.communicate()
+    return words.decode().splitlines()
 
 
 async def until_ready(client: httpx2.AsyncClient, process: asyncio.subprocess.Process) -> None:

@@ -112,8 +112,11 @@ async def test_no_planted_secret_is_written_anywhere(tmp_path: Path) -> None:
         assert secret not in told
     logged = (tmp_path / "stderr").read_text() + (tmp_path / "stdout").read_text()
     assert '"event":"request"' in logged
+    first_key = (tmp_path / "gateway.key").read_text().strip()
+    pepper = (tmp_path / "gateway.pepper").read_text().strip()
+    assert f"$(cat {tmp_path}/gateway.key)" in logged
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("gateway.db*"))
-    for secret in (*FROM_CONFIG, *FROM_CLIENTS):
+    for secret in (*FROM_CONFIG, *FROM_CLIENTS, first_key, pepper):
         assert secret not in logged
         assert secret not in metrics.text
         assert secret.encode() not in stored

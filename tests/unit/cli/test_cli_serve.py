@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from gateway.cli.readiness import Health
-from gateway.cli.serve import curl_line, print_ready
+from gateway.cli.serve import curl_line, key_to_paste, print_ready
 from gateway.settings import settings_from_environment
+from gateway.storage.first_key import FirstKey
 
 
 @pytest.mark.parametrize(("key", "open_mode"), [("gw-1", False), (None, False), (None, True)])
@@ -23,6 +27,45 @@ def test_the_printed_line_asks_for_a_short_and_cold_stream(key: str | None, open
     assert [word for word in words if word.startswith("Authorization")] == (
         [] if open_mode else [f"Authorization: Bearer {key or 'KEY'}"]
     )
+
+
+def test_a_key_that_is_not_shown_is_taken_out_of_its_file_by_the_shell(tmp_path: Path) -> None:
+    folder = tmp_path / 'it\'s a "folder"'
+    folder.mkdir()
+    (folder / "gateway.key").write_text("gw-1\n")
+    key = key_to_paste(FirstKey("gw-1", folder / "gateway.key"), show=False)
+    line = curl_line("http://127.0.0.1:8080", "local", key)
+
+    words = subprocess.run(["sh", "-c", f"printf '%s\\n' {line}"], capture_output=True, text=True, check=True).stdout
+
+    assert "gw-1" not in line
+    assert "Authorization: Bearer gw-1" in words.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("is_new", "terminal", "asked", "shown"),
+    [
+        (True, True, False, True),
+        (False, True, False, False),
+        (True, False, False, False),
+        (False, False, True, True),
+    ],
+)
+def test_a_key_is_shown_once_on_a_terminal_or_when_asked_for(
+    monkeypatch: pytest.MonkeyPatch, is_new: bool, terminal: bool, asked: bool, shown: bool
+) -> None:
+    monkeypatch.setattr("sys.stdout", _Output(terminal))
+
+    assert ("gw-1" in key_to_paste(FirstKey("gw-1", Path("gateway.key"), is_new), show=asked)) is shown
+
+
+class _Output(io.StringIO):
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return self._terminal
 
 
 @pytest.mark.parametrize(

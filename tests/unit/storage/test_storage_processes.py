@@ -29,7 +29,7 @@ async def main():
     await database.connect()
     await prepare_schema(database, migrate=True)
     store = await open_key_store(database)
-    print(await ensure_first_key(store, Path("gateway.key")), store.digest.check_value)
+    print((await ensure_first_key(store, Path("gateway.key"))).secret, store.digest.check_value)
     await database.aclose()
 
 asyncio.run(main())
