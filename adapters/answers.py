@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from adapters.failures import ErrorFields, read_error
-from adapters.stream import sum_of_choices
+from adapters.stream_edits import sum_of_choices
 from adapters.types import Operation
 
 _NOT_OF_THE_WHOLE: Final = ("choices", "object")

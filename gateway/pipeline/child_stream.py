@@ -14,7 +14,8 @@ from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
 from adapters.repair.stream import AnswerFailedError, StreamRepair
 from adapters.shapes.usage import UsageFields
-from adapters.stream import StreamEvent, add_usage, is_progress, read_event, usual_frame, without_usage
+from adapters.stream import StreamEvent, is_progress, read_event, usual_frame
+from adapters.stream_edits import add_usage, without_usage
 from adapters.types import EventKind, FailureKind
 from gateway.pipeline.tally import SentCall
 from gateway.upstream.base import UpstreamResponse

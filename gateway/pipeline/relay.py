@@ -12,18 +12,8 @@ from adapters.answers import SHAPE_ERRORS
 from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
 from adapters.repair.stream import AnswerFailedError, StreamRepair
-from adapters.stream import (
-    StreamEvent,
-    TextShape,
-    add_usage,
-    is_progress,
-    read_event,
-    text_shape,
-    usage_event,
-    usual_frame,
-    with_model,
-    without_usage,
-)
+from adapters.stream import StreamEvent, TextShape, is_progress, read_event, text_shape, usual_frame
+from adapters.stream_edits import add_usage, usage_event, with_model, without_usage
 from adapters.types import EventKind, FailureKind, Usage
 from gateway.pipeline.call import Attempt, Call
 from gateway.pipeline.clock import AttemptClock

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.stream import StreamEvent, read_event, usage_event, with_model, without_usage
+from adapters.stream import StreamEvent, read_event
+from adapters.stream_edits import usage_event, with_model, without_usage
 from adapters.types import EventKind, Usage
 
 JSON = st.recursive(
