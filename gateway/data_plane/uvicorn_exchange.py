@@ -229,7 +229,13 @@ class UvicornExchange:
     def _refuse(self, error: GatewayError) -> None:
         request_id = request_id_of(self.headers)
         self.keep_alive = False
-        self.respond(error.status, error_headers(error, request_id), error_body(error, request_id))
+        headers = error_headers(error, request_id)
+        if self.method == "HEAD":
+            self.http_1_0 = True  # says nothing of a length: there is no body, whatever one would be
+            self.start(error.status, headers)
+            self.end()
+        else:
+            self.respond(error.status, headers, error_body(error, request_id))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._protocol.tasks.discard(task)

@@ -15,10 +15,10 @@ from uvicorn.server import ServerState
 
 from gateway.data_plane.exchange import Handler
 from gateway.data_plane.limits import WireLimits
-from gateway.data_plane.request_head import check_head, headers_too_large, too_large
+from gateway.data_plane.request_head import check_head, headers_too_large, origin_form, too_large
 from gateway.data_plane.uvicorn_exchange import UvicornExchange
 from gateway.deadlines import NEVER, Deadlines, Watch, nothing
-from gateway.errors import GatewayError, MalformedHttpError, RequestTimeoutError
+from gateway.errors import GatewayError, MalformedHttpError, MethodNotAllowedError, RequestTimeoutError
 
 _log = logging.getLogger(__name__)
 
@@ -77,6 +77,8 @@ class DataPlaneProtocol(HttpToolsProtocol):
         self._fed_bytes = 0
         self._body_bytes = 0
         self._body_mark = 0
+        self._padding_bytes = self._padding_mark = 0
+        """What came since `_body_bytes` was at the mark and was no body: extensions of chunks, and trailers."""
 
         self._active: Any = None
         """The exchange or cycle being answered; `cycle` is the one that came last."""
@@ -163,9 +165,8 @@ class DataPlaneProtocol(HttpToolsProtocol):
             self._upgrade(data[upgrade.args[0] :])
             return
         except httptools.HttpParserCallbackError as error:
-            if not isinstance(error.__context__, httptools.HttpParserInvalidURLError):
-                _log.error("reading a request failed", exc_info=error.__context__)
-            self._refuse(MalformedHttpError("The request's target is not a valid path."))
+            _log.error("reading a request failed", exc_info=error.__context__)
+            self._refuse(MalformedHttpError("The request could not be read."))
         except httptools.HttpParserError as error:
             self._refuse(MalformedHttpError(f"The request is not valid HTTP: {error}."))
         self._watch_input()
@@ -174,7 +175,7 @@ class DataPlaneProtocol(HttpToolsProtocol):
         self.url = b""
         self._head = []
         self._in_head = True
-        self._body_bytes = self._body_mark = 0
+        self._body_bytes = self._body_mark = self._padding_mark = self._padding_bytes = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
         # Outside the head it is a trailer: taking that for a header would let it overrule one.
@@ -187,8 +188,12 @@ class DataPlaneProtocol(HttpToolsProtocol):
         self._in_head = False
         self._head_deadline = NEVER
         parser, head = self.parser, self._head
-        if parser.should_upgrade() and parser.get_method() != b"CONNECT" and not self._offers_websocket():
-            self._upgrade_offered = True
+        if parser.should_upgrade() and not self._offers_websocket():
+            if parser.get_method() == b"CONNECT":
+                # uvicorn would answer, and then neither read nor close the connection.
+                self._refuse(MethodNotAllowedError("This is no proxy.", headers={"allow": "GET, HEAD, POST"}))
+            else:
+                self._upgrade_offered = True
             return
         version = parser.get_http_version()
         error = check_head(head, self._limits, http_version=version)
@@ -203,11 +208,16 @@ class DataPlaneProtocol(HttpToolsProtocol):
         path = self.url.decode("latin-1")
         handler = self.plane.match(method, path)
         if handler is None:
-            path = self._decoded_path()
+            target = origin_form(method, self.url)
+            if target is None:
+                self._refuse(MalformedHttpError("The target of the request is neither a path nor a URL of one."))
+                return
+            path = urllib.parse.unquote(target.partition(b"?")[0].decode("latin-1"))
             handler = self.plane.match(method, path)
-        if handler is None:
-            self._replay_head()
-            return
+            if handler is None:
+                self.url = target
+                self._replay_head()
+                return
         exchange = UvicornExchange(self, handler, method.decode("ascii"), path, head)
         exchange.http_1_0 = version == "1.0"
         exchange.keep_alive = not exchange.http_1_0 and parser.should_keep_alive()
@@ -265,14 +275,6 @@ class DataPlaneProtocol(HttpToolsProtocol):
             name == b"upgrade" and value.lower() == b"websocket" for name, value in self._head
         )
 
-    def _decoded_path(self) -> str:
-        # What the parser let through is a valid target: a path, a full URL, or for OPTIONS a lone asterisk.
-        try:
-            path = httptools.parse_url(self.url).path
-        except httptools.HttpParserInvalidURLError:
-            return ""
-        return urllib.parse.unquote(path.decode("latin-1")) if path else ""
-
     def _head_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self._head)
 
@@ -290,7 +292,9 @@ class DataPlaneProtocol(HttpToolsProtocol):
 
     def _upgrade(self, rest: bytes) -> None:
         """The parser has stopped behind a head that offers another protocol."""
-        if self._upgrade_offered:
+        if self._deaf:
+            self._watch_input()
+        elif self._upgrade_offered:
             # Some clients (Java's own, for one) offer HTTP/2 with each POST. The parser takes no body after an offer,
             # so the request is read once more as if there had been none.
             self._upgrade_offered = False
@@ -336,7 +340,7 @@ class DataPlaneProtocol(HttpToolsProtocol):
             return
         if self._in_cold_body and not self._withdraw_cold():
             return
-        exchange = UvicornExchange(self, None, "", "", self._head)
+        exchange = UvicornExchange(self, None, self.parser.get_method().decode("ascii"), "", self._head)
         exchange.refusal = error
         self._enqueue(exchange)
         if self._active is exchange:
@@ -389,6 +393,13 @@ class DataPlaneProtocol(HttpToolsProtocol):
                     self.flow.pause_reading()
             elif not self._body_bytes:
                 exchange.send_continue()
+        if self._body_bytes != self._padding_mark:
+            self._padding_mark, self._padding_bytes = self._body_bytes, 0
+        else:
+            self._padding_bytes += min(self._feed_bytes, self._fed_bytes)
+            if self._padding_bytes > 2 * limits.max_header_bytes:  # the first of it can have been the head
+                self._refuse(headers_too_large(limits))
+                return
         if self.flow.read_paused:
             watch.deadline = NEVER
         elif watch.deadline == NEVER or self._body_bytes >= self._body_mark:

@@ -79,6 +79,14 @@ async def refused(served: Served, request: bytes, status: int, code: str) -> Non
         b"POST /v1/ echo HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
         b"POST /v1/\xff HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
         b"post /v1/echo HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: identity\r\n\r\n",
+        HEAD + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked;a=b\r\n\r\n0\r\n\r\n",
+        CHUNKED + b"0\r\nX : y\r\n\r\n",
+        CHUNKED + b"0\r\nContent-Length: 3\r\n\r\n",
+        CHUNKED + b"1;a=\nb\r\nx\r\n0\r\n\r\n",
+        CHUNKED + b"1 \r\nx\r\n0\r\n\r\n",
         b"GET /cold HTTP/1.1\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     ],
@@ -87,7 +95,56 @@ async def test_what_two_readers_could_understand_differently_is_a_400(served: Se
     await refused(served, request_bytes, 400, "malformed_http")
 
 
-@pytest.mark.parametrize("coding", [b"gzip, chunked", b"xchunked", b"identity"])
+@pytest.mark.parametrize(
+    "host", [b"a b", b"a/b", b"u@a", b"a:b", b"a:1:2", b"http://a", b"[::1", b"a?b", b"a#b", b"\xe4", b"%"]
+)
+@pytest.mark.parametrize("path", [b"/v1/echo", b"/cold"])
+async def test_a_host_that_is_none_is_a_400(served: Served, path: bytes, host: bytes) -> None:
+    request = b"POST " + path + b" HTTP/1.1\r\nHost: " + host + b"\r\nContent-Length: 0\r\n\r\n"
+    await refused(served, request, 400, "malformed_http")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        b"",
+        b"a",
+        b"a.b:80",
+        b"a_b-c.",
+        b"127.0.0.1:8080",
+        b"[::1]:80",
+        b"[::ffff:127.0.0.1]",
+        b"xn--4ca",
+        b"a%20b",
+        b"a:",
+    ],
+)
+async def test_every_form_of_a_host_is_taken(served: Served, host: bytes) -> None:
+    client = await served.connect()
+    for _ in range(2):
+        await client.send(b"POST /v1/echo HTTP/1.1\r\nHost:" + host + b"\r\nContent-Length: 1\r\n\r\nx")
+        assert (await client.answer()).status == 200
+
+
+@pytest.mark.parametrize(
+    "target", [b"*", b"/v1/echo#a", b"/cold#", b"http://u@x/v1/echo", b"ftp://x/cold", b"http:///x"]
+)
+async def test_a_target_of_none_of_the_forms_is_a_400(served: Served, target: bytes) -> None:
+    request = b"POST " + target + b" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+    await refused(served, request, 400, "malformed_http")
+
+
+@pytest.mark.parametrize(
+    ("target", "seen"),
+    [(b"http://x", b"/ "), (b"http://x?y", b"/ y"), (b"HTTPS://x:1/cold?y", b"/cold y"), (b"*", b"* ")],
+)
+async def test_the_server_as_a_whole_and_a_full_url_can_be_asked(served: Served, target: bytes, seen: bytes) -> None:
+    client = await served.connect()
+    await client.send(b"OPTIONS " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert (await client.answer()).headers["x-seen"] == f"OPTIONS {seen.decode()} host"
+
+
+@pytest.mark.parametrize("coding", [b"gzip, chunked", b",chunked", b"identity, chunked"])
 async def test_another_transfer_coding_than_chunked_is_a_415(served: Served, coding: bytes) -> None:
     request = HEAD + b"Transfer-Encoding: " + coding + b"\r\n\r\n0\r\n\r\n"
     await refused(served, request, 415, "unsupported_content_encoding")
@@ -117,6 +174,36 @@ async def test_a_large_body_is_not_taken_for_headers(served: Served) -> None:
     await client.send(post("/v1/echo", b"x" * 90_000) + post("/v1/echo", b"y" * 90_000))
     assert (await client.answer()).body == b"x" * 90_000
     assert (await client.answer()).body == b"y" * 90_000
+
+
+@pytest.mark.parametrize("path", ["/v1/echo", "/cold"])
+@pytest.mark.parametrize("piece", [b"X: y\r\n" * 500, b"y" * 4000], ids=["many", "large"])
+async def test_endless_trailers_are_a_431(served: Served, path: str, piece: bytes) -> None:
+    client = await served.connect()
+    await client.send(f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: y".encode())
+    for _ in range(30):
+        await client.send(piece)
+    assert (await client.answer()).status == 431
+    assert await client.closed()
+
+
+async def test_an_endless_chunk_extension_is_a_431(served: Served) -> None:
+    client = await served.connect()
+    await client.send(CHUNKED + b"1;")
+    for _ in range(30):
+        await client.send(b"y" * 4000)
+    assert (await client.answer()).status == 431
+
+
+async def test_chunks_may_have_extensions_and_a_body_trailers(served: Served) -> None:
+    client = await served.connect()
+    await client.send(CHUNKED)
+    for _ in range(300):
+        await client.send(b"1;signature=" + b"y" * 500 + b"\r\nx\r\n")
+    await client.send(b"0\r\nX-Checksum: y\r\nHost: z\r\n\r\n")
+    answer = await client.answer()
+    assert answer.body == b"x" * 300
+    assert answer.headers["x-names"] == "host,transfer-encoding"
 
 
 async def test_headers_that_trickle_are_a_408(served: Served) -> None:
@@ -243,11 +330,22 @@ async def test_a_cold_upgrade_is_declined_by_answering(served: Served) -> None:
     assert (await client.answer()).headers["x-cold"] == "yes"
 
 
-async def test_connect_is_not_a_route(served: Served) -> None:
+@pytest.mark.parametrize("target", [b"/v1/echo", b"/cold", b"elsewhere:443"])
+@pytest.mark.parametrize("host", [b"Host: x\r\n", b""])
+async def test_connect_is_refused(served: Served, target: bytes, host: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    await refused(
+        served, b"CONNECT " + target + b" HTTP/1.1\r\n" + host + b"\r\nPOST /v1/echo", 405, "method_not_allowed"
+    )
+    assert caplog.records == []
+
+
+async def test_a_refused_head_request_gets_no_body(served: Served) -> None:
     client = await served.connect()
-    await client.send(b"CONNECT /v1/echo HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert (await client.answer()).status in (200, 400)
-    assert served.plane.started == []
+    await client.send(b"HEAD /cold HTTP/1.1\r\n\r\n")
+    answer = await client.answer(head_request=True)
+    assert (answer.status, answer.headers["connection"]) == (400, "close")
+    assert "transfer-encoding" not in answer.headers
+    assert await client.closed()
 
 
 @pytest.mark.parametrize("target", [b"http://elsewhere/v1/echo", b"https://gateway:1/v1/echo?x"])
