@@ -28,7 +28,6 @@ from gateway.config.schema import (
 from gateway.config.zero import LOCAL_MODEL
 from gateway.settings import Settings
 
-TOTAL_SECONDS = 600.0
 FIRST_EVENT_SECONDS = 30.0
 FIRST_EVENT_LOCAL_SECONDS = 120.0
 """A small machine may read a long prompt for minutes before the first token."""
@@ -44,7 +43,8 @@ class Model:
     id: str
     targets: tuple[Target, ...]
     strategy: str = "priority"
-    total_seconds: float = TOTAL_SECONDS
+    total_seconds: float = 600.0
+    """For all attempts of a request together."""
     first_event_seconds: float = FIRST_EVENT_SECONDS
     stall_seconds: float = STALL_SECONDS
     attempts: int = 3
@@ -88,7 +88,7 @@ class Catalog:
     def build(cls, settings: Settings) -> Catalog:
         """The catalogue of checked *settings*."""
         specs = {name: _provider_spec(provider) for name, provider in settings.providers.items()}
-        models = {name: _model(name, model, settings.providers, specs) for name, model in settings.models.items()}
+        models = {name: _model(name, model, settings, specs) for name, model in settings.models.items()}
         exposed = _exposed(settings, specs, models) if settings.expose_provider_models else {}
         return cls(models, settings.aliases, exposed)
 
@@ -140,11 +140,10 @@ def _provider_spec(provider: ProviderSettings) -> ProviderSpec:
     return spec.with_overrides(provider.overrides)
 
 
-def _model(
-    name: str, model: ModelSettings, providers: Mapping[str, ProviderSettings], specs: Mapping[str, ProviderSpec]
-) -> Model:
+def _model(name: str, model: ModelSettings, settings: Settings, specs: Mapping[str, ProviderSpec]) -> Model:
     targets = tuple(
-        _target(target, providers[target.provider], specs[target.provider], pattern=name) for target in model.targets
+        _target(target, settings.providers[target.provider], specs[target.provider], pattern=name)
+        for target in model.targets
     )
     local = any(target.spec.kind is Kind.IN_PROCESS for target in targets)
     clocks = model.timeouts
@@ -152,7 +151,7 @@ def _model(
         id=name,
         targets=targets,
         strategy=model.route.strategy,
-        total_seconds=clocks.total or TOTAL_SECONDS,
+        total_seconds=clocks.total or settings.server.request_timeout,
         first_event_seconds=clocks.first_event or (FIRST_EVENT_LOCAL_SECONDS if local else FIRST_EVENT_SECONDS),
         stall_seconds=clocks.stall or STALL_SECONDS,
         attempts=model.retries.attempts,
@@ -222,21 +221,22 @@ def _exposed(settings: Settings, specs: Mapping[str, ProviderSpec], models: Mapp
     for model in models.values():
         for target in model.targets:
             if target.fine_tunes is None:
-                exposed.setdefault(target.name, _alone(target, model))
+                exposed.setdefault(target.name, _alone(target, model, settings))
     for name, provider in settings.providers.items():
         for listed in specs[name].models:
             entry = TargetSettings(provider=name, model="" if provider.local else listed.id)
             target = _target(entry, provider, specs[name])
             if listed.offered and target.name not in exposed:
-                exposed[target.name] = _alone(target, None)
+                exposed[target.name] = _alone(target, None, settings)
     return exposed
 
 
-def _alone(target: Target, model: Model | None) -> Model:
+def _alone(target: Target, model: Model | None, settings: Settings) -> Model:
     local = target.spec.kind is Kind.IN_PROCESS
     first = FIRST_EVENT_LOCAL_SECONDS if local else FIRST_EVENT_SECONDS
     if model is None:
-        return Model(target.name, (target,), first_event_seconds=first)
+        total = settings.server.request_timeout
+        return Model(target.name, (target,), total_seconds=total, first_event_seconds=first)
     return Model(
         target.name, (target,), total_seconds=model.total_seconds, first_event_seconds=model.first_event_seconds,
         stall_seconds=model.stall_seconds, attempts=model.attempts, unsupported=model.unsupported,

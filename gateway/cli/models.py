@@ -126,6 +126,7 @@ def _target_facts(target: Target, today: date) -> dict[str, Any]:
         "context_window": target.context_window,
         "max_output_tokens": target.max_output_tokens or record.max_output_tokens,
         "price_from": target.price_from or facts["price_from"],
+        "traits": dict(target.traits),
     }
 
 
@@ -148,6 +149,7 @@ def _record_facts(spec: ProviderSpec, record: ModelRecord, today: date, target: 
         "retired_on": record.retired_on.isoformat() if record.retired_on is not None else None,
         "successor": successor_of(spec, record) if ending else None,
         "sources": list(record.sources),
+        "traits": {},
     }
 
 
@@ -204,6 +206,7 @@ def _print_page(row: dict[str, Any]) -> None:
         "reads": ", ".join(row["input_modalities"]),
         "gives": ", ".join(row["output_modalities"]),
         "takes": ", ".join(row["supported_parameters"]),
+        "traits": ", ".join(f"{name} {word}" for name, word in row["traits"].items()),
     }
     for title, text in lines.items():
         if text:

@@ -21,6 +21,7 @@ from gateway.config.schema import (
     NOT_OF_BRIDGES,
     PATTERN_END,
     REMOTE_ONLY,
+    TLS_KEYS,
     ProviderSettings,
     Settings,
 )
@@ -93,9 +94,10 @@ def _provider(path: Path, provider: ProviderSettings) -> Iterator[Finding]:
             hint = f"{did_you_mean(provider.model, names)}{one_of(names)}"
             yield (*path, "model"), False, f"'{provider.model}' is not in the store; for a file, use model_path.{hint}"
     else:
-        yield from _address(path, provider, spec)
-        yield from _keys(path, provider, spec)
-    for key in ("ca_file", "client_cert", "client_key", "model_path"):
+        told = fine_tunes.spec_of(provider, spec) or spec
+        yield from _address(path, provider, told)
+        yield from _keys(path, provider, told)
+    for key in (*TLS_KEYS, "model_path"):
         place = getattr(provider, key)
         if place is not None and not FilePath(place).is_file():
             yield (*path, key), False, f"there is no file {place}"
@@ -109,6 +111,7 @@ def _address(path: Path, provider: ProviderSettings, spec: ProviderSpec) -> Iter
     if provider.unix_socket is not None:
         if provider.base_url is not None:
             yield (*path, "unix_socket"), True, "either 'base_url' or 'unix_socket', not both"
+        yield from _unencrypted(path, provider, "a socket of this machine")
         return
     if provider.base_url is None:
         if spec.transport.base_url is None and not provider.bridge:
@@ -118,6 +121,14 @@ def _address(path: Path, provider: ProviderSettings, spec: ProviderSpec) -> Iter
     fault = _bad_url(provider.base_url)
     if fault is not None:
         yield (*path, "base_url"), False, fault
+    elif urlsplit(provider.base_url).scheme == "http":
+        yield from _unencrypted(path, provider, "an address with http")
+
+
+def _unencrypted(path: Path, provider: ProviderSettings, reached_by: str) -> Iterator[Finding]:
+    for key in TLS_KEYS:
+        if getattr(provider, key) is not None:
+            yield (*path, key), True, f"'{key}' is for https, and {reached_by} has no TLS"
 
 
 def _bad_url(url: str) -> str | None:
@@ -172,8 +183,17 @@ def _is_example(secret: SecretStr) -> bool:
     return secret.get_secret_value().lower() in EXAMPLE_SECRETS
 
 
-def overrides(path: Path, changes: Mapping[str, object], spec: ProviderSpec) -> Iterator[Finding]:
+def overrides(
+    path: Path, changes: Mapping[str, object], spec: ProviderSpec, *, of_target: bool = False
+) -> Iterator[Finding]:
     """What is wrong with *changes* as overrides of *spec*."""
+    transport = changes.get("transport")
+    if isinstance(transport, Mapping):
+        # All targets of a provider share its address and its connections.
+        if "base_url" in transport:
+            yield (*path, "transport", "base_url"), True, "write 'base_url' at the provider itself"
+        if of_target and "keep_alive" in transport:
+            yield (*path, "transport", "keep_alive"), True, "'keep_alive' belongs to the provider's overrides"
     known = {key: value for key, value in changes.items() if key in OVERRIDABLE}
     for key in changes:
         if key not in OVERRIDABLE:
@@ -217,7 +237,7 @@ def _models(settings: Settings, providers: Collection[str]) -> Iterator[Finding]
                 spec = load_spec(provider.type)
             except UnknownProviderTypeError:
                 continue  # reported with the provider
-            yield from overrides((*path, "overrides"), target.overrides, spec)
+            yield from overrides((*path, "overrides"), target.overrides, spec, of_target=True)
             own = fine_tunes.spec_of(provider, spec)
             if own is not None:
                 yield from fine_tunes.check_target(path, name, target, own)

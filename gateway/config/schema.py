@@ -59,7 +59,9 @@ class ServerSettings(_Section):
     host: str = Field(default="127.0.0.1", description="Address to listen on; 0.0.0.0 for all.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     workers: int = Field(default=1, ge=1, le=128, description="Processes that answer requests.")
-    request_timeout: Seconds = Field(default=600.0, description="Longest a request may take in all.")
+    request_timeout: Seconds = Field(
+        default=600.0, description="Longest a request may take in all, unless its model says."
+    )
     stream_keepalive: Seconds = Field(default=15.0, description="Silence after which a stream gets a comment line.")
     max_body: Bytes = Field(default=20 * 1024**2, description="Largest request body.")
     drain_timeout: Seconds = Field(default=120.0, description="How long running requests may go on after SIGTERM.")
@@ -165,13 +167,16 @@ LOCAL_ONLY = ("model", "model_path", "context", "slots", "threads", "embeddings"
 BRIDGE_ONLY = ("options", "env", "memory")
 """Provider keys that mean something to bridges alone."""
 
-NOT_OF_BRIDGES = ("unix_socket", "ca_file", "client_cert", "client_key")
+TLS_KEYS = ("ca_file", "client_cert", "client_key")
+"""Provider keys that mean nothing where connections are not encrypted."""
+
+NOT_OF_BRIDGES = ("unix_socket", *TLS_KEYS)
 """Provider keys about connections of our own, of which a bridge makes none."""
 
-REMOTE_ONLY = ("base_url", "api_key", "api_keys", "unix_socket", "ca_file", "client_cert", "client_key", "headers")
+REMOTE_ONLY = ("base_url", "api_key", "api_keys", "unix_socket", *TLS_KEYS, "headers", "connect_timeout")
 """Provider keys that mean nothing to the bundled engine."""
 
-FILE_KEYS = ("unix_socket", "ca_file", "client_cert", "client_key", "model_path")
+FILE_KEYS = ("unix_socket", *TLS_KEYS, "model_path")
 """Provider keys that name a file; a relative one counts from the configuration's folder."""
 
 Usd = Annotated[Decimal, Field(ge=0, le=1_000_000)]
@@ -199,7 +204,7 @@ class TargetSettings(_Section):
     price: PriceSettings | None = Field(default=None, description="In place of the catalogue's price.")
     context_window: int | None = Field(default=None, ge=1, description="Most tokens of prompt and answer.")
     max_output_tokens: int | None = Field(default=None, ge=1, description="Most tokens of an answer.")
-    traits: dict[str, str] = Field(default={}, description="Words of yours about the target: region, hardware.")
+    traits: dict[str, str] = Field(default={}, description="Words of yours that `gateway models show` tells: region, hardware.")
     overrides: dict[str, Any] = Field(default={}, description="Facts that differ from the provider file's.")
 
 
@@ -212,7 +217,7 @@ class RouteSettings(_Section):
 class TimeoutSettings(_Section):
     """Clocks of a request; they stop while the gateway waits for its own client."""
 
-    total: Seconds | None = Field(default=None, description="The whole request; 600s.")
+    total: Seconds | None = Field(default=None, description="The whole request; else server.request_timeout.")
     first_event: Seconds | None = Field(
         default=None, description="Until the first content; 30s, 120s for the local engine."
     )

@@ -19,7 +19,7 @@ models:
   chat:
     targets:
       - {provider: groq, model: openai/gpt-oss-120b}
-      - {provider: gpu, model: m, context_window: 2000, price: {input: 10, output: 20}}
+      - {provider: gpu, model: m, context_window: 2000, price: {input: 10, output: 20}, traits: {region: eu}}
 aliases: {gpt-4o: chat}
 """
 
@@ -72,6 +72,13 @@ def test_one_model_is_shown_with_all_its_targets(config: str, name: str) -> None
 
     assert "groq/openai/gpt-oss-120b" in page
     assert "input 10, output 20 USD" in page
+
+
+def test_the_words_of_the_operator_about_a_target_are_shown(config: str) -> None:
+    groq, gpu = json.loads(run("models", "show", "chat", "-c", config, "--json").stdout)
+
+    assert (groq["traits"], gpu["traits"]) == ({}, {"region": "eu"})
+    assert "  traits     region eu" in run("models", "show", "chat", "-c", config).stdout
 
 
 def test_a_model_of_the_catalogue_is_shown_at_every_provider_or_at_one(home: Path) -> None:

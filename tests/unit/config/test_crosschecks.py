@@ -42,6 +42,8 @@ def _report(tmp_path: Path, text: str) -> str:
         ("type: local, base_url: http://h", "p.base_url", "'base_url' does not apply to the local engine"),
         ("type: local, model: smollm2-135m", "p.model", "is not in the store; for a file, use model_path."),
         ("type: local, model: a, model_path: /dev/null", "p.model_path", "either 'model' or 'model_path', not both"),
+        ("type: local, connect_timeout: 1s", "p.connect_timeout", "does not apply to the local engine"),
+        ("type: vllm, overrides: {transport: {base_url: h}}", "p.overrides.transport.base_url", "write 'base_url' at"),
         ("type: vllm, overrides: {parms: {}}", "p.overrides.parms", "cannot be overridden. Did you mean 'params'?"),
         ("type: vllm, overrides: {params: {stp: {support: native}}}", "p.overrides.params.stp", "Did you mean 'stop'?"),
         ("type: vllm, overrides: {params: {stop: {support: nativ}}}", "p.overrides.params.stop.support", "'native'?"),
@@ -60,11 +62,34 @@ def test_a_wrong_provider_is_told(tmp_path: Path, provider: str, place: str, mes
     assert message in report
 
 
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("base_url: 'http://h'", "an address with http has no TLS"),
+        ("unix_socket: /s", "a socket of this machine has no"),
+    ],
+)
+def test_certificates_are_refused_where_nothing_is_encrypted(tmp_path: Path, address: str, reason: str) -> None:
+    pem = tmp_path / "c.pem"
+    pem.write_text("x", encoding="utf-8")
+    keys = f"ca_file: {pem}, client_cert: {pem}, client_key: {pem}"
+    path = tmp_path / "c.yaml"
+    path.write_text(f"providers: {{p: {{type: vllm, {address}, {keys}}}}}\n{SERVED}", encoding="utf-8")
+
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path, environ={})
+
+    told = {problem.path: problem.message for problem in caught.value.problems}
+    assert list(told) == ["providers.p.ca_file", "providers.p.client_cert", "providers.p.client_key"]
+    assert all(reason in message for message in told.values())
+
+
 def test_a_certificate_needs_its_key(tmp_path: Path) -> None:
     certificate = tmp_path / "c.pem"
     certificate.write_text("x", encoding="utf-8")
 
-    report = _report(tmp_path, f"providers: {{p: {{type: vllm, client_cert: {certificate}}}}}\n{SERVED}")
+    provider = f"{{type: vllm, base_url: 'https://h', client_cert: {certificate}}}"
+    report = _report(tmp_path, f"providers: {{p: {provider}}}\n{SERVED}")
     assert "'client_cert' and 'client_key' go together" in report
 
 
@@ -79,6 +104,8 @@ def test_a_certificate_needs_its_key(tmp_path: Path) -> None:
         ("provider: v, model: x, price: {input: -1, output: 1}", "", "targets[0].price.input", "at least 0"),
         ("provider: v, model: x", "retries: {attempts: 0}", "retries.attempts", "at least 1"),
         ("provider: v, model: x", "timeouts: {stall: 0s}", "timeouts.stall", "more than 0"),
+        ("provider: v, model: x, overrides: {transport: {keep_alive: false}}", "",
+         "targets[0].overrides.transport.keep_alive", "belongs to the provider's overrides"),
         ("provider: v, model: x, overrides: {params: {n: {support: no}}}", "", "targets[0].overrides.params.n.support",
          "'no' is not allowed"),
     ],

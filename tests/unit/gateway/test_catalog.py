@@ -109,6 +109,17 @@ def test_the_local_engine_is_free_and_bounded_by_its_slots(tmp_path: Path) -> No
     assert target.spec.params["n"].max == 4
 
 
+def test_the_longest_time_of_a_request_is_the_servers_where_its_model_says_none(tmp_path: Path) -> None:
+    path = tmp_path / "told.yaml"
+    path.write_text(f"server: {{request_timeout: 7s}}\n{TEXT.replace('EXPOSE', 'true')}", encoding="utf-8")
+    catalog = Catalog.build(load_settings(path, environ={}))
+
+    own, silent = catalog.models["gpt-oss-120b"], catalog.models["small"]
+    assert (own.total_seconds, silent.total_seconds) == (60.0, 7.0)
+    exposed = {name: model.total_seconds for name, model in catalog.exposed.items()}
+    assert (exposed["v/oss"], exposed["groq/openai/gpt-oss-20b"]) == (60.0, 7.0)
+
+
 def test_the_clocks_have_defaults_that_know_the_local_engine_is_slow(tmp_path: Path) -> None:
     models = _catalog(tmp_path).models
 
