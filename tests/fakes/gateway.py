@@ -7,13 +7,11 @@ import contextlib
 import functools
 import json
 import os
-import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from sqlalchemy import select
 
 from gateway.app import Application
@@ -26,7 +24,7 @@ from gateway.services import Services
 from gateway.storage.tables import requests
 from gateway.upstream.http1 import Http1Upstream
 from gateway.upstream.pool import PoolStats
-from tests.fakes.loopback_server import Loopback
+from tests.fakes.loopback_server import Loopback, serving
 from tests.fakes.raw_client import Answer, RawClient, post
 from tests.fakes.scripted_server import ScriptedServer
 
@@ -221,34 +219,9 @@ async def _serve(app: Application, server: str, limits: WireLimits) -> AsyncIter
     deadlines = Deadlines(tick_seconds=0.02)
     if server == "uvicorn":
         protocol = functools.partial(DataPlaneProtocol, plane=app.plane, limits=limits, deadlines=deadlines)
-        listening = _listening(fallback, protocol)
+        listening = serving(fallback, protocol)
     else:
-        listening = _listening(AsgiDataPlane(app.plane, fallback, limits), "httptools")
+        listening = serving(AsgiDataPlane(app.plane, fallback, limits))
     async with listening as loopback:
         yield loopback
     deadlines.close()
-
-
-@contextlib.asynccontextmanager
-async def _listening(app: Any, http: Any) -> AsyncIterator[Loopback]:
-    """uvicorn as it is, but for its way to stop: that takes a fifth of a second, and hundreds of tests would wait."""
-    # asyncio sets TCP_NODELAY on TCP sockets that say so: without it, FastAPI's two writes wait for each other.
-    sock = socket.socket(proto=socket.IPPROTO_TCP)
-    sock.bind(("127.0.0.1", 0))
-    options: Any = {"ws": "none", "lifespan": "off", "log_config": None, "access_log": False, "server_header": False}
-    server = uvicorn.Server(uvicorn.Config(app, http=http, **options))
-    task = asyncio.create_task(server._serve([sock]))
-    while not server.started:
-        if task.done():
-            await task
-        await asyncio.sleep(0)
-    try:
-        yield Loopback(server, sock.getsockname()[1])
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-        for listener in server.servers:
-            listener.close()
-        for connection in list(server.server_state.connections):
-            connection.transport.abort()
-        await asyncio.wait([asyncio.create_task(asyncio.sleep(0)), *server.server_state.tasks])

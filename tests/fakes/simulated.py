@@ -63,5 +63,5 @@ async def simulated(
         on_request=lambda _, body: requests.append(body),
         on_refusal=refusals.append,
     )
-    async with serving(SimulatorApp(simulator), timeout_graceful_shutdown=1) as loopback:
+    async with serving(SimulatorApp(simulator)) as loopback:
         yield Simulated(simulator, loopback.port, requests, refusals)
