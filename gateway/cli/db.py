@@ -10,7 +10,8 @@ from gateway.cli.check import ConfigFile
 from gateway.cli.console import fail, out, print_json
 from gateway.cli.store import with_database
 from gateway.storage.database import Database
-from gateway.storage.schema import SchemaState, schema_state, upgrade_schema
+from gateway.storage.migration import upgrade_schema
+from gateway.storage.schema import SchemaState, schema_state
 
 app = typer.Typer(no_args_is_help=True, help="Upgrade the database, or show its revision.")
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from sqlalchemy.exc import DBAPIError, ProgrammingError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-
 from gateway.storage.errors import RejectedError, SchemaError, StorageError, StorageUnavailableError
 from gateway.storage.urls import DatabaseUrl
 
@@ -32,7 +29,8 @@ _POSTGRES: Final[tuple[_Row, ...]] = (
     (("InsufficientPrivilegeError",), StorageError, "does not permit this: {said}. Grant the right to the user."),
     (("UndefinedTableError", "UndefinedColumnError"), SchemaError, _BEHIND),
     (("DuplicateTableError",), SchemaError, _FOREIGN),
-    (("DataError",), RejectedError, "does not take a value: {said}."),
+    (("DataError", "IntegrityConstraintViolationError"), RejectedError, "does not take a value: {said}."),
+    (("SyntaxOrAccessError",), StorageError, "refused a statement: {said}."),
 )
 
 # Parts of SQLite's messages; its result codes do not tell these apart.
@@ -47,28 +45,31 @@ _SQLITE: Final[tuple[_Row, ...]] = (
     (("no such table", "no such column"), SchemaError, _BEHIND),
     (("already exists",), SchemaError, _FOREIGN),
 )
+_SQLITE_VALUES: Final = (
+    sqlite3.ProgrammingError,
+    sqlite3.InterfaceError,
+    sqlite3.DataError,
+    sqlite3.IntegrityError,
+)
 
 
 def failures(url: DatabaseUrl) -> tuple[type[Exception], ...]:
-    """What a statement can end with: SQLAlchemy's classes, and what drivers raise past them."""
+    """What a statement can end with."""
     if url.is_sqlite:
-        return (DBAPIError, PoolTimeoutError, sqlite3.Error, OSError)
+        return (sqlite3.Error, OSError)
     import asyncpg
 
-    return (DBAPIError, PoolTimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
+    return (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
 
 
 def in_words(error: BaseException, url: DatabaseUrl) -> StorageError:
     """The error to raise in place of *error*, one of `failures`."""
-    cause = error
-    while isinstance(cause, DBAPIError) and cause.orig is not None:
-        cause = cause.orig
-    said = str(cause).strip() or type(cause).__name__
-    return _of_sqlite(cause, said, url) if url.is_sqlite else _of_postgres(error, cause, said, url)
+    said = str(error).strip() or type(error).__name__
+    return _of_sqlite(error, said, url) if url.is_sqlite else _of_postgres(error, said, url)
 
 
-def _of_sqlite(cause: BaseException, said: str, url: DatabaseUrl) -> StorageError:
-    if isinstance(cause, sqlite3.ProgrammingError | sqlite3.InterfaceError | sqlite3.DataError):
+def _of_sqlite(error: BaseException, said: str, url: DatabaseUrl) -> StorageError:
+    if isinstance(error, _SQLITE_VALUES):
         return RejectedError(f"{url} does not take a value: {said}.")
     for parts, kind, message in _SQLITE:
         if any(part in said for part in parts):
@@ -76,16 +77,12 @@ def _of_sqlite(cause: BaseException, said: str, url: DatabaseUrl) -> StorageErro
     return StorageUnavailableError(f"{url} cannot be used right now: {said}.")
 
 
-def _of_postgres(error: BaseException, cause: BaseException, said: str, url: DatabaseUrl) -> StorageError:
+def _of_postgres(error: BaseException, said: str, url: DatabaseUrl) -> StorageError:
     # SQLAlchemy wraps asyncpg's own exception, whose class tells most, in one that tells less.
-    names = {kind.__name__ for link in (cause, cause.__cause__) for kind in type(link).__mro__}
+    names = {kind.__name__ for link in (error, error.__cause__) for kind in type(link).__mro__}
     for wanted, kind, message in _POSTGRES:
         if names.intersection(wanted):
             return kind(f"{url} " + message.format(said=said))
-    if isinstance(error, ProgrammingError):
-        return StorageError(f"{url} refused a statement: {said}.")
-    if isinstance(cause, PoolTimeoutError):
-        said = "all connections are busy"
-    elif isinstance(cause, TimeoutError):
+    if isinstance(error, TimeoutError):
         said = "no answer in time"
     return StorageUnavailableError(f"{url} cannot be reached: {said}. Check that the server runs and the address.")

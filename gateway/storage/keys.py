@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import os
-import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import RowMapping, Select, insert, or_, select, tuple_, update
-from sqlalchemy.exc import IntegrityError
-
+from gateway.late import load
 from gateway.storage.database import Database
 from gateway.storage.digest import KeyDigest
-from gateway.storage.errors import InvalidKeyError, KeyExistsError, KeyNotFoundError
+from gateway.storage.key_record import COLUMNS, KeyRecord, record_of
 from gateway.storage.pepper import load_digest
-from gateway.storage.session import Session
-from gateway.storage.tables import api_keys, counters
-from gateway.storage.virtual_key import VirtualKey, check_secret, make_secret, shown_prefix
+from gateway.storage.virtual_key import VirtualKey
+
+if TYPE_CHECKING:
+    from gateway.storage.key_administration import KeyAdministration
 
 __all__ = ["KeyRecord", "KeyStore", "VirtualKey", "open_key_store"]
 
-_MAX_NAME: Final = 200
-_MAX_PATTERNS: Final = 100
-_MAX_PATTERN: Final = 200
-
-
-@dataclass(frozen=True, slots=True)
-class KeyRecord:
-    """A stored key with its history."""
-
-    key: VirtualKey
-    digest: bytes = field(repr=False)
-    created_at: float
-    """Seconds since 1970, as all times here."""
-    revoked_at: float | None
-
-    def is_live(self, now: float) -> bool:
-        """Neither revoked nor expired."""
-        return self.revoked_at is None and (self.key.expires_at is None or now < self.key.expires_at)
+_SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM api_keys"  # noqa: S608 - names of columns
 
 
 async def open_key_store(database: Database, environ: Mapping[str, str] = os.environ) -> KeyStore:
@@ -49,7 +28,10 @@ async def open_key_store(database: Database, environ: Mapping[str, str] = os.env
 
 
 class KeyStore:
-    """Keys in the database. Secrets are never stored, only their digests."""
+    """Keys in the database. Secrets are never stored, only their digests.
+
+    `find`, `last_change` and `changes_since` are what requests need; the rest is loaded at its first use.
+    """
 
     def __init__(self, database: Database, digest: KeyDigest, *, clock: Callable[[], float] = time.time) -> None:
         self.database = database
@@ -69,135 +51,37 @@ class KeyStore:
         *expires_in* is in seconds. A *secret* that is given is kept as it is. `InvalidKeyError` and `KeyExistsError`
         say what is wrong with it.
         """
-        _check(name, models, expires_in)
-        if secret is None:
-            secret = make_secret()
-        check_secret(secret)
-        now = self._clock()
-        row: dict[str, Any] = {
-            "id": "key_" + secrets.token_hex(8),
-            "name": name,
-            "prefix": shown_prefix(secret),
-            "digest": self.digest(secret.encode()).hex(),
-            "models": None if models is None else list(models),
-            "created_at_ms": int(now * 1000),
-            "expires_at_ms": None if expires_in is None else int((now + expires_in) * 1000),
-        }
-        try:
-            async with self.database.begin() as connection:
-                row["changed_seq"] = await _next_change(connection)
-                await connection.execute(insert(api_keys).values(row))
-        except IntegrityError:
-            # The secret stays out of the error and of what it chains to.
-            raise KeyExistsError("A key with this secret exists already, live or revoked.") from None
-        return (await self.get(row["id"])).key, secret
+        return await (await self._administration()).create(name, models, expires_in, secret)
 
     async def get(self, id_or_prefix: str) -> KeyRecord:
         """The key with that id, or the only one whose id or shown prefix begins so; else `KeyNotFoundError`."""
-        async with self.database.read() as connection:
-            exact = await _records(connection, _keys().where(api_keys.c.id == id_or_prefix))
-            if exact:
-                return exact[0]
-            columns = (api_keys.c.id, api_keys.c.prefix)
-            matches = [column.startswith(id_or_prefix, autoescape=True) for column in columns]
-            found = await _records(connection, _keys().where(or_(*matches)).limit(5)) if id_or_prefix else []
-        if len(found) == 1:
-            return found[0]
-        if found:
-            names = ", ".join(record.key.id for record in found)
-            raise KeyNotFoundError(f"{id_or_prefix!r} fits several keys ({names}, …). Give the whole id.")
-        raise KeyNotFoundError(f"There is no key {id_or_prefix!r}. `gateway keys list` shows all.")
+        return await (await self._administration()).get(id_or_prefix)
 
     async def page(self, *, limit: int = 100, after: str | None = None) -> list[KeyRecord]:
         """At most *limit* keys, newest first, from behind the key with the id *after*."""
-        query = _keys().order_by(api_keys.c.created_at_ms.desc(), api_keys.c.id.desc()).limit(limit)
-        async with self.database.read() as connection:
-            if after is not None:
-                places = select(api_keys.c.created_at_ms, api_keys.c.id).where(api_keys.c.id == after)
-                place = (await connection.execute(places)).one_or_none()
-                if place is None:
-                    raise KeyNotFoundError(f"There is no key {after!r} to continue after.")
-                query = query.where(tuple_(api_keys.c.created_at_ms, api_keys.c.id) < tuple_(*place))
-            return await _records(connection, query)
+        return await (await self._administration()).page(limit=limit, after=after)
 
     async def revoke(self, key_id: str) -> KeyRecord:
         """Make a key useless from now on; one that was revoked before keeps its time."""
-        async with self.database.begin() as connection:
-            sequence = await _next_change(connection)
-            await connection.execute(
-                update(api_keys)
-                .where(api_keys.c.id == key_id, api_keys.c.revoked_at_ms.is_(None))
-                .values(revoked_at_ms=int(self._clock() * 1000), changed_seq=sequence)
-            )
-            found = await _records(connection, _keys().where(api_keys.c.id == key_id))
-        if not found:
-            raise KeyNotFoundError(f"There is no key {key_id!r}.")
-        return found[0]
+        return await (await self._administration()).revoke(key_id)
 
     async def find(self, digests: Iterable[bytes]) -> dict[bytes, KeyRecord]:
         """The stored keys among *digests*, live or not."""
         wanted = [digest.hex() for digest in digests]
-        async with self.database.read() as connection:
-            found = await _records(connection, _keys().where(api_keys.c.digest.in_(wanted)))
-        return {record.digest: record for record in found}
+        places = ", ".join(f"${place}" for place in range(1, len(wanted) + 1))
+        rows = await self.database.fetch(f"{_SELECT} WHERE digest IN ({places})", *wanted)
+        return {record.digest: record for record in map(record_of, rows)}
 
     async def last_change(self) -> int:
         """The number of the newest change; it grows with each and is cheap to ask for."""
-        async with self.database.read() as connection:
-            value: int | None = await connection.scalar(select(counters.c.value).where(counters.c.name == "api_keys"))
-        return value or 0
+        rows = await self.database.fetch("SELECT value FROM counters WHERE name = 'api_keys'")
+        return rows[0][0] if rows else 0
 
     async def changes_since(self, sequence: int) -> list[KeyRecord]:
         """The keys that were made or revoked after the change with that number."""
-        async with self.database.read() as connection:
-            return await _records(connection, _keys().where(api_keys.c.changed_seq > sequence))
+        return [record_of(row) for row in await self.database.fetch(f"{_SELECT} WHERE changed_seq > $1", sequence)]
 
-
-def _check(name: str, models: Sequence[str] | None, expires_in: float | None) -> None:
-    if not 1 <= len(name) <= _MAX_NAME or not name.isprintable():
-        raise InvalidKeyError(f"A key's name must be 1 to {_MAX_NAME} printable characters.")
-    if models is not None:
-        if len(models) > _MAX_PATTERNS:
-            raise InvalidKeyError(f"A key can have at most {_MAX_PATTERNS} model patterns.")
-        for pattern in models:
-            if not 1 <= len(pattern) <= _MAX_PATTERN or not pattern.isprintable():
-                raise InvalidKeyError(f"A model pattern must be 1 to {_MAX_PATTERN} printable characters.")
-    # A hundred years: beyond it the sum leaves what dates can show.
-    if expires_in is not None and not (math.isfinite(expires_in) and 0 < expires_in <= 100 * 365 * 86_400):
-        raise InvalidKeyError("A key must expire in the future, and within a hundred years.")
-
-
-def _keys() -> Select[Any]:
-    return select(api_keys)
-
-
-async def _next_change(connection: Session) -> int:
-    row = update(counters).where(counters.c.name == "api_keys").values(value=counters.c.value + 1)
-    return int((await connection.execute(row.returning(counters.c.value))).scalar_one())
-
-
-async def _records(connection: Session, query: Select[Any]) -> list[KeyRecord]:
-    return [_record(row) for row in (await connection.execute(query)).mappings()]
-
-
-def _record(row: RowMapping) -> KeyRecord:
-    key = VirtualKey(
-        id=row["id"],
-        name=row["name"],
-        prefix=row["prefix"],
-        models=None if row["models"] is None else tuple(row["models"]),
-        organisation_id=row["organisation_id"],
-        team_id=row["team_id"],
-        user_id=row["user_id"],
-        expires_at=_seconds(row["expires_at_ms"]),
-    )
-    return KeyRecord(
-        key=key,
-        digest=bytes.fromhex(row["digest"]),
-        created_at=row["created_at_ms"] / 1000,
-        revoked_at=_seconds(row["revoked_at_ms"]),
-    )
-
-
-def _seconds(milliseconds: int | None) -> float | None:
-    return None if milliseconds is None else milliseconds / 1000
+    async def _administration(self) -> KeyAdministration:
+        module = await load("gateway.storage.key_administration")
+        administration: KeyAdministration = module.KeyAdministration(self.database, self.digest, self._clock)
+        return administration

@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
+from gateway.storage.errors import StorageUnavailableError
+
 _Result = TypeVar("_Result")
 
+CUT_OFF: Final = "The database was closed before it had answered."
 _LAST_SECONDS: Final = 1.0
 """How long `finish` waits for what it had to cancel."""
 
@@ -30,6 +33,14 @@ class Operations:
         self._tasks.add(task)
         task.add_done_callback(self._forget)
         return task
+
+    async def run(self, operation: Coroutine[Any, Any, _Result]) -> _Result:
+        """The result of *operation*, which goes on by itself when the caller is cancelled."""
+        task = self.start(operation)
+        await asyncio.wait({task})
+        if task.cancelled():  # by `finish`; it would look as if the caller were
+            raise StorageUnavailableError(CUT_OFF)
+        return task.result()
 
     async def finish(self, seconds: float) -> None:
         """Return when all other operations have ended; those that have not after *seconds* are cancelled after all."""

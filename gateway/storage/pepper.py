@@ -8,10 +8,6 @@ import secrets
 from collections.abc import Mapping
 from typing import Final
 
-from sqlalchemy import select
-from sqlalchemy.dialects import postgresql, sqlite
-
-from gateway.storage import tables
 from gateway.storage.database import Database
 from gateway.storage.digest import KeyDigest
 from gateway.storage.errors import PepperError
@@ -29,7 +25,7 @@ async def load_digest(database: Database, environ: Mapping[str, str] = os.enviro
     or, for PostgreSQL, in the working directory. The database remembers which pepper it was begun with, and any
     other is a `PepperError`: all keys would silently stop working. Safe to call from several processes at once.
     """
-    remembered = await _remembered_check(database)
+    remembered = await remembered_check(database)
     pepper, source = _find(database, environ, may_create=remembered is None)
     digest = KeyDigest(pepper.encode())
     if remembered is None:
@@ -63,20 +59,17 @@ def _find(database: Database, environ: Mapping[str, str], *, may_create: bool) -
     return pepper, str(path)
 
 
-async def _remembered_check(database: Database) -> str | None:
-    query = select(tables.settings.c.value).where(tables.settings.c.name == _SETTING)
-    async with database.read() as connection:
-        value: str | None = await connection.scalar(query)
-        return value
+async def remembered_check(database: Database) -> str | None:
+    """What tells the pepper this database was begun with from others, or None where there was none yet."""
+    rows = await database.fetch("SELECT value FROM settings WHERE name = $1", _SETTING)
+    return rows[0][0] if rows else None
 
 
 async def _remember_check(database: Database, check: str) -> str:
     """Store *check* unless another process was first; returns what is stored."""
-    insert = (sqlite if database.is_sqlite else postgresql).insert
-    async with database.begin() as connection:
-        await connection.execute(
-            insert(tables.settings).values(name=_SETTING, value=check).on_conflict_do_nothing(index_elements=["name"])
-        )
-    stored = await _remembered_check(database)
+    await database.fetch(
+        "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", _SETTING, check
+    )
+    stored = await remembered_check(database)
     assert stored is not None
     return stored

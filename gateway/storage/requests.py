@@ -8,20 +8,16 @@ import sqlite3
 from collections import deque
 from typing import Final
 
-from sqlalchemy.dialects import postgresql
-from sqlalchemy.exc import IntegrityError
-from sqlalchemy.sql.compiler import SQLCompiler
-
-from gateway.storage import tables
 from gateway.storage.database import Database
 from gateway.storage.errors import RejectedError, StorageError
-from gateway.storage.request_row import COLUMNS, Batch, RequestRow
+from gateway.storage.postgres_rows import PostgresRows
+from gateway.storage.request_row import Batch, RequestRow
 from gateway.storage.sqlite_rows import SqliteRows
 
 _RETRY_SECONDS: Final = 1.0
 
 # What inserting a row that cannot be stored ends with; drivers let some of Python's own errors through.
-_UNUSABLE: Final = (RejectedError, IntegrityError, sqlite3.IntegrityError, TypeError, ValueError, OverflowError)
+_UNUSABLE: Final = (RejectedError, sqlite3.IntegrityError, TypeError, ValueError, OverflowError)
 
 _log = logging.getLogger(__name__)
 
@@ -42,14 +38,12 @@ class RequestLog:
         batch_rows: int = 512,
         capacity: int = 50_000,
     ) -> None:
-        self._database = database
         self._flush_every_seconds = flush_every_seconds
         self._batch_rows = batch_rows
         self._capacity = capacity
         self._rows: deque[RequestRow] = deque()
         self._retry = Batch(())
-        self._sqlite = SqliteRows(database) if database.is_sqlite else None
-        self._statement = ""
+        self._writer = SqliteRows(database) if database.is_sqlite else PostgresRows(database)
         self._full = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
@@ -94,8 +88,7 @@ class RequestLog:
                 await self.flush()
         except (StorageError, TimeoutError) as error:
             _log.error("%d request log rows could not be written: %s", self.pending, error or "no time left")
-        if self._sqlite is not None:
-            self._sqlite.close()
+        self._writer.close()
 
     async def _run(self) -> None:
         while True:
@@ -137,25 +130,9 @@ class RequestLog:
         self._retry = Batch(())
 
     async def _insert(self, batch: Batch) -> None:
-        if self._sqlite is not None:
-            await self._sqlite.insert(batch)
-        else:
-            self._statement = self._statement or _postgres_insert(self._database)
-            async with self._database.begin() as connection:
-                values, width = batch.parameters(), len(COLUMNS)
-                rows = [tuple(values[at : at + width]) for at in range(0, len(values), width)]
-                await connection.exec_driver_sql(self._statement, rows)
+        await self._writer.insert(batch)
         self.written += len(batch.rows)
 
     def _drop(self, error: Exception) -> None:
         self.dropped += 1
         _log.error("a request log row is dropped, since it cannot be stored: %s", type(error).__name__)
-
-
-def _postgres_insert(database: Database) -> str:
-    """The INSERT in the driver's own words: SQLAlchemy's handling of parameters would cost ten times the insert."""
-    statement = postgresql.insert(tables.requests).on_conflict_do_nothing().inline()
-    compiled = statement.compile(dialect=database.engine.dialect, column_keys=list(COLUMNS))
-    assert isinstance(compiled, SQLCompiler)
-    assert compiled.positiontup == list(COLUMNS)
-    return str(compiled)

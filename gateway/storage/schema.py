@@ -1,21 +1,22 @@
-"""The schema's version: which one the database has, which one this code needs, and the way from one to the other."""
+"""The schema's version: which one the database has, which one this code needs, and what to do when they differ."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import inspect, text
-from sqlalchemy.engine import Connection
-
-from gateway.package_data import data_path
+from gateway.late import load
 from gateway.storage.database import Database
 from gateway.storage.errors import SchemaError
-from gateway.storage.session import Session
-from gateway.storage.tables import HEAD
 
-# Any fixed number will do, as long as every version of this program locks the same one.
-_ADVISORY_LOCK: Final = 7_215_094_318
+HEAD: Final = "0001"
+"""The newest migration. Kept here so that a start with a current schema need not import Alembic."""
+
+_IS_THERE: Final = {
+    True: "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'alembic_version'",
+    False: "SELECT 1 WHERE to_regclass('alembic_version') IS NOT NULL",
+}
+"""By whether the database is SQLite: one row when it has migrations of anybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,11 @@ class SchemaState:
 
 async def schema_state(database: Database) -> SchemaState:
     """The version the database has and the one this code needs."""
-    async with database.read() as connection:
-        return SchemaState(current=await _current(connection), head=HEAD)
+    current: str | None = None
+    if await database.fetch(_IS_THERE[database.is_sqlite]):
+        rows = await database.fetch("SELECT version_num FROM alembic_version")
+        current = rows[0][0] if rows else None
+    return SchemaState(current, HEAD)
 
 
 async def prepare_schema(database: Database, *, migrate: bool = False) -> None:
@@ -45,7 +49,8 @@ async def prepare_schema(database: Database, *, migrate: bool = False) -> None:
     state = await schema_state(database)
     if state.is_current:
         return
-    if _is_ahead(state):
+    migration = await load("gateway.storage.migration")
+    if migration.is_ahead(state):
         raise SchemaError(
             f"The schema of {database.url} has version {state.current}, newer than this program knows "
             f"({state.head}). Install the version of switchgear that made it, or a later one."
@@ -55,51 +60,4 @@ async def prepare_schema(database: Database, *, migrate: bool = False) -> None:
             f"The schema of {database.url} has version {state.current or 'none'} and this program needs {state.head}. "
             "Run `gateway db upgrade`, or start with `gateway serve --migrate`."
         )
-    await upgrade_schema(database)
-
-
-async def upgrade_schema(database: Database) -> SchemaState:
-    """Bring the schema up to date in one transaction, and return the state it was in.
-
-    Several processes may try at once: one does it and the others find it done. A process killed in the middle
-    leaves the old schema. A schema that is ahead is a `SchemaError`.
-    """
-    async with database.begin_migration() as connection:
-        if not database.is_sqlite:  # SQLite's transaction holds the only write lock already
-            await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ADVISORY_LOCK})
-        state = SchemaState(current=await _current(connection), head=HEAD)
-        if _is_ahead(state):
-            raise SchemaError(
-                f"The schema of {database.url} ({state.current}) is ahead of this program ({state.head})."
-            )
-        if not state.is_current:
-            await connection.run_sync(_run_alembic)
-    return state
-
-
-async def _current(connection: Session) -> str | None:
-    # Asking for the table first: a failed query would end a PostgreSQL transaction.
-    if not await connection.run_sync(lambda sync: inspect(sync).has_table("alembic_version")):
-        return None
-    version: str | None = await connection.scalar(text("SELECT version_num FROM alembic_version"))
-    return version
-
-
-def _is_ahead(state: SchemaState) -> bool:
-    if state.current is None or state.is_current:
-        return False
-    from alembic.script import ScriptDirectory
-
-    known = {script.revision for script in ScriptDirectory(str(data_path("migrations"))).walk_revisions()}
-    return state.current not in known
-
-
-def _run_alembic(connection: Connection) -> None:
-    # Alembic takes a fifth of a second to import, which a start with a current schema need not spend.
-    from alembic import command
-    from alembic.config import Config
-
-    attributes: dict[str, Any] = {"connection": connection}
-    config = Config(attributes=attributes)
-    config.set_main_option("script_location", str(data_path("migrations")))
-    command.upgrade(config, "head")
+    await migration.upgrade_schema(database)

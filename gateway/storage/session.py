@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, TypeVar
-
-from sqlalchemy import Connection, CursorResult, Executable, ScalarResult
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from gateway.storage.errors import StorageError, StorageUnavailableError
-from gateway.storage.operations import Operations
+from gateway.storage.operations import CUT_OFF, Operations
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, CursorResult, Executable, ScalarResult
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+    _Rows: TypeAlias = CursorResult[*tuple[Any, ...]]
 
 _Result = TypeVar("_Result")
-_Rows = CursorResult[*tuple[Any, ...]]
 _Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+WRITE: Final = "gateway_write"
+"""The option of a transaction that will write."""
 
 _NOT_CONNECTED: Final = "The database is used outside of its session."
 _LEFT: Final = "An operation of this session was given up while it ran, so that the session can only be ended."
-_CUT_OFF: Final = "The database was closed before it had answered."
 
 
 class Session:
@@ -100,7 +104,7 @@ class Session:
             self._left = True
             raise
         if task.cancelled():  # by `Operations.finish`; it would look as if the caller were
-            raise StorageUnavailableError(_CUT_OFF)
+            raise StorageUnavailableError(CUT_OFF)
         return task.result()
 
     async def _connect(self) -> None:

@@ -10,9 +10,6 @@ from __future__ import annotations
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer, MetaData, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
-HEAD = "0001"
-"""The newest migration. Kept here so that a start with a current schema need not import Alembic."""
-
 metadata = MetaData()
 
 # none_as_null: an absent list is SQL NULL, not the JSON value null, which no query would think of.

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gateway.cli.db import app
-from gateway.storage.tables import HEAD
+from gateway.storage.schema import HEAD
 
 pytestmark = pytest.mark.usefixtures("home")
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 
 from gateway.errors import AuthenticationError, MalformedHttpError, OverloadedError
 from gateway.pipeline.authenticate import Authenticator, Headers, VirtualKey
 from gateway.storage.database import Database
 from gateway.storage.keys import KeyStore, open_key_store
 from gateway.storage.schema import prepare_schema
+from gateway.storage.statements import Row
 
 FOREIGN = b"Bearer sk-ant-oat01-foreign-login-token"
 
@@ -51,14 +53,16 @@ async def authenticator(store: KeyStore, clock: Clock) -> Authenticator:
 
 
 @pytest.fixture
-def queries(store: KeyStore) -> list[str]:
-    """Every statement that reaches the database."""
+def queries(store: KeyStore, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that requests send to the database."""
     statements: list[str] = []
-    event.listen(
-        store.database.engine.sync_engine,
-        "before_cursor_execute",
-        lambda _connection, _cursor, statement, *_: statements.append(statement),
-    )
+    fetch = store.database.fetch
+
+    async def noted(statement: str, *values: Any) -> Sequence[Row]:
+        statements.append(statement)
+        return await fetch(statement, *values)
+
+    monkeypatch.setattr(store.database, "fetch", noted)
     return statements
 
 

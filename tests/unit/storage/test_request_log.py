@@ -6,19 +6,22 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from msgspec import to_builtins
 from msgspec.structs import asdict, replace
-from sqlalchemy import event, select, text
+from sqlalchemy import select, text
+from sqlalchemy.dialects import postgresql
 
 from gateway.storage.database import Database
 from gateway.storage.errors import StorageUnavailableError
+from gateway.storage.postgres_rows import TYPES
 from gateway.storage.request_row import COLUMNS, AttemptRow, Batch, RequestRow
 from gateway.storage.requests import RequestLog
 from gateway.storage.schema import prepare_schema
+from gateway.storage.statements import Row
 from gateway.storage.tables import requests
 
 FULL = RequestRow(
@@ -83,18 +86,29 @@ async def test_the_fields_of_a_row_are_the_columns() -> None:
     assert list(COLUMNS) == [column.name for column in requests.columns]
 
 
+async def test_rows_go_to_postgresql_with_the_types_of_the_columns() -> None:
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy has no types for this one
+    types = {column.name: column.type.compile(dialect=dialect).lower() for column in requests.columns}
+
+    assert types == TYPES
+
+
 async def test_rows_are_written_in_few_transactions_and_in_order(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commits: list[object] = []
-    event.listen(database.engine.sync_engine, "commit", commits.append)
-    open_sqlite = database.open_sqlite
+    fetch, open_sqlite = database.fetch, database.open_sqlite
+
+    async def noted(statement: str, *values: Any) -> Sequence[Row]:
+        commits.append(statement)
+        return await fetch(statement, *values)
 
     def traced() -> sqlite3.Connection:
         connection = open_sqlite()
         connection.set_trace_callback(lambda said: commits.append(said) if said == "COMMIT" else None)
         return connection
 
+    monkeypatch.setattr(database, "fetch", noted)
     monkeypatch.setattr(database, "open_sqlite", traced)
     log = RequestLog(database, batch_rows=100)
     for number in range(250):

@@ -14,8 +14,9 @@ from sqlalchemy import inspect, text
 from gateway.package_data import data_path
 from gateway.storage.database import Database
 from gateway.storage.errors import SchemaError
-from gateway.storage.schema import _ADVISORY_LOCK, prepare_schema, schema_state, upgrade_schema
-from gateway.storage.tables import HEAD, metadata
+from gateway.storage.migration import ADVISORY_LOCK, upgrade_schema
+from gateway.storage.schema import HEAD, prepare_schema, schema_state
+from gateway.storage.tables import metadata
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ async def test_a_migration_waits_for_another_one_longer_than_statements_may_take
     await second.connect()
     async with first.begin() as connection:
         if not first.is_sqlite:
-            await connection.execute(text(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})"))
+            await connection.execute(text(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})"))
         waiting = asyncio.create_task(upgrade_schema(second))
         await asyncio.sleep(0.5)
         assert not waiting.done()
