@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from gateway.data_plane.errors import error_body, error_headers
-from gateway.data_plane.exchange import Handler
+from gateway.data_plane.exchange import ClientHead, Handler
 from gateway.data_plane.limits import WireLimits
 from gateway.data_plane.request_head import CLIENT_LEFT, check_head, too_large
 from gateway.data_plane.request_id import request_id_of
@@ -44,7 +44,7 @@ class AsgiDataPlane:
             await self._fallback_app(scope, receive, send)
             return
         exchange = AsgiExchange(scope, self._plane, self._limits)
-        error = check_head(exchange.headers, self._limits)
+        error = check_head(exchange.head.headers, self._limits)
         if error is None:
             try:
                 exchange.body = await self._read_body(receive)
@@ -120,9 +120,8 @@ class AsgiExchange:
     """An `Exchange` whose answer is queued, and sent by the coroutine the server awaits."""
 
     def __init__(self, scope: Scope, plane: Plane, limits: WireLimits) -> None:
-        self.method: str = scope["method"]
-        self.path: str = scope["path"]
-        self.headers: Sequence[tuple[bytes, bytes]] = [(name.lower(), value) for name, value in scope["headers"]]
+        headers = [(name.lower(), value) for name, value in scope["headers"]]
+        self.head = ClientHead(scope["method"], scope["path"], headers)
         self.body: bytes | bytearray = b""
         client = scope.get("client")
         self.peer: str = client[0] if client else ""
@@ -161,7 +160,7 @@ class AsgiExchange:
         self.leave()
 
     def refuse(self, error: GatewayError) -> None:
-        request_id = request_id_of(self.headers)
+        request_id = request_id_of(self.head.headers)
         self.respond(error.status, error_headers(error, request_id), error_body(error, request_id))
 
     def leave(self) -> None:
@@ -175,7 +174,7 @@ class AsgiExchange:
         self.on_flow = None
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            _log.error("the handler of %s %s failed", self.method, self.path, exc_info=error)
+            _log.error("the handler of %s %s failed", self.head.method, self.head.path, exc_info=error)
         if self.ended or self.disconnected:
             return
         if self.started:

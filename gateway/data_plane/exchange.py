@@ -5,6 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
+import msgspec
+
+
+class ClientHead(msgspec.Struct, eq=False):
+    """The head of a request, as far as the data plane is concerned."""
+
+    method: str
+    path: str
+    """Decoded path without the query string."""
+    headers: Sequence[tuple[bytes, bytes]]
+    """As received, names in lower case. The content-length may be that of an earlier request with the same head."""
+    facts: Any = None
+    """What its reader has made of it: requests on one connection may share a head, which is then read once."""
+
 
 class Exchange(Protocol):
     """One request with its body read, and the answer to it.
@@ -18,11 +32,7 @@ class Exchange(Protocol):
     date) belong to the implementation.
     """
 
-    method: str
-    path: str
-    """Decoded path without the query string."""
-    headers: Sequence[tuple[bytes, bytes]]
-    """As received, names in lower case."""
+    head: ClientHead
     body: bytes | bytearray
     peer: str
     """The client's address for logs, or an empty string."""

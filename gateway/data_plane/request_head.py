@@ -62,6 +62,12 @@ def origin_form(method: bytes, target: bytes) -> bytes | None:
     return path if url.query is None else b"%b?%b" % (path, url.query)
 
 
+def is_usual(headers: Headers) -> bool:
+    """Whether nothing but a content-length says how the body comes, and nothing is to be said before it does."""
+    fields = dict(headers)
+    return b"content-length" in fields and _RARE.isdisjoint(fields)
+
+
 def check_head(headers: Headers, limits: WireLimits, *, http_version: str | None = None) -> GatewayError | None:
     """The reason to refuse a request by its head alone, or None. Header names are in lower case.
 

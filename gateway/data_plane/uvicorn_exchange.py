@@ -8,12 +8,13 @@ import socket
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from gateway.data_plane.errors import error_body, error_headers
-from gateway.data_plane.exchange import Handler
+from gateway.data_plane.exchange import ClientHead, Handler
 from gateway.data_plane.request_head import CLIENT_LEFT
 from gateway.data_plane.request_id import request_id_of
 from gateway.errors import DrainingError, GatewayError
@@ -49,69 +50,36 @@ class _RenderedHeaders:
 _rendered = _RenderedHeaders()
 
 
-class UvicornExchange:
+class UvicornExchange(msgspec.Struct, eq=False):
     """An `Exchange` that stands where uvicorn keeps its ``RequestResponseCycle``.
 
     uvicorn reads ``response_complete`` and writes ``keep_alive`` and ``disconnected``; having them here is what lets
     its pipelining, its shutdown and its accounting of connections work unchanged.
     """
 
-    __slots__ = (
-        "_chunked",
-        "_handler",
-        "_protocol",
-        "_transport",
-        "body",
-        "complete",
-        "continued",
-        "disconnected",
-        "headers",
-        "http_1_0",
-        "keep_alive",
-        "method",
-        "on_flow",
-        "path",
-        "paused",
-        "peer",
-        "refusal",
-        "response_complete",
-        "started",
-        "task",
-    )
+    message_event: ClassVar[_NoEvent] = _NoEvent()
 
-    message_event = _NoEvent()
+    _protocol: DataPlaneProtocol
+    _transport: asyncio.Transport
+    _handler: Handler | None
+    head: ClientHead
+    peer: str
+    body: bytes | bytearray = b""
+    started: bool = False
+    paused: bool = False
+    on_flow: Callable[[bool], None] | None = None
 
-    def __init__(
-        self,
-        protocol: DataPlaneProtocol,
-        handler: Handler | None,
-        method: str,
-        path: str,
-        headers: Sequence[tuple[bytes, bytes]],
-    ) -> None:
-        self._protocol = protocol
-        self._transport = protocol.transport
-        self._handler = handler
-        self.method = method
-        self.path = path
-        self.headers: Sequence[tuple[bytes, bytes]] = headers
-        self.body: bytes | bytearray = b""
-        self.peer = protocol.peer
-        self.started = False
-        self.paused = False
-        self.on_flow: Callable[[bool], None] | None = None
-
-        self.keep_alive = True
-        self.http_1_0 = False
-        self.continued = False
-        self.complete = False
-        """True once the whole body has been read."""
-        self.refusal: GatewayError | None = None
-        """Set instead of running the handler."""
-        self.disconnected = False
-        self.response_complete = False
-        self.task: asyncio.Task[None] | None = None
-        self._chunked = False
+    keep_alive: bool = True
+    http_1_0: bool = False
+    continued: bool = False
+    complete: bool = False
+    """True once the whole body has been read."""
+    refusal: GatewayError | None = None
+    """Set instead of running the handler."""
+    disconnected: bool = False
+    response_complete: bool = False
+    task: asyncio.Task[None] | None = None
+    _chunked: bool = False
 
     # The exchange, as the handler sees it
 
@@ -202,7 +170,7 @@ class UvicornExchange:
         """Ask for the body, if the client waits to be asked."""
         if not self.continued:
             self.continued = True
-            if not self.http_1_0 and any(name == b"expect" for name, _ in self.headers):
+            if not self.http_1_0 and any(name == b"expect" for name, _ in self.head.headers):
                 self._transport.write(_CONTINUE)
 
     def leave(self) -> None:
@@ -227,10 +195,10 @@ class UvicornExchange:
         protocol.on_response_complete()
 
     def _refuse(self, error: GatewayError) -> None:
-        request_id = request_id_of(self.headers)
+        request_id = request_id_of(self.head.headers)
         self.keep_alive = False
         headers = error_headers(error, request_id)
-        if self.method == "HEAD":
+        if self.head.method == "HEAD":
             self.http_1_0 = True  # says nothing of a length: there is no body, whatever one would be
             self.start(error.status, headers)
             self.end()
@@ -242,7 +210,7 @@ class UvicornExchange:
         self.on_flow = self.task = None
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            _log.error("the handler of %s %s failed", self.method, self.path, exc_info=error)
+            _log.error("the handler of %s %s failed", self.head.method, self.head.path, exc_info=error)
         if self.response_complete or self.disconnected:
             return
         if self.started:

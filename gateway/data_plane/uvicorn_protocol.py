@@ -13,9 +13,10 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from gateway.data_plane.exchange import Handler
+from gateway.data_plane.exchange import ClientHead, Handler
+from gateway.data_plane.known_head import KnownHead, known_head
 from gateway.data_plane.limits import WireLimits
-from gateway.data_plane.request_head import check_head, headers_too_large, origin_form, too_large
+from gateway.data_plane.request_head import check_head, headers_too_large, is_usual, origin_form, too_large
 from gateway.data_plane.uvicorn_exchange import UvicornExchange
 from gateway.deadlines import NEVER, Deadlines, Watch, nothing
 from gateway.errors import GatewayError, MalformedHttpError, MethodNotAllowedError, RequestTimeoutError
@@ -79,6 +80,9 @@ class DataPlaneProtocol(HttpToolsProtocol):
         self._body_mark = 0
         self._padding_bytes = self._padding_mark = 0
         """What came since `_body_bytes` was at the mark and was no body: extensions of chunks, and trailers."""
+
+        self._known: KnownHead | None = None
+        self._to_know: tuple[ClientHead, Handler] | None = None
 
         self._active: Any = None
         """The exchange or cycle being answered; `cycle` is the one that came last."""
@@ -157,10 +161,15 @@ class DataPlaneProtocol(HttpToolsProtocol):
         if self._deaf:
             self._discard(data)
             return
+        known = self._known
+        if known is not None and not self._fed_bytes and self._answer_known(known, data):
+            return
         self._feed_bytes = len(data)
         self._fed_bytes += self._feed_bytes
         try:
             self.parser.feed_data(data)
+            if self._to_know is not None:
+                self._known, self._to_know = known_head(data, *self._to_know), None
         except httptools.HttpParserUpgrade as upgrade:
             self._upgrade(data[upgrade.args[0] :])
             return
@@ -170,6 +179,20 @@ class DataPlaneProtocol(HttpToolsProtocol):
         except httptools.HttpParserError as error:
             self._refuse(MalformedHttpError(f"The request is not valid HTTP: {error}."))
         self._watch_input()
+
+    def _answer_known(self, known: KnownHead, data: bytes) -> bool:
+        """Answer the request in *data* without parsing it, if it is a whole one with a head we know."""
+        if self._in_head or self._in_cold_body or not self.cycle.response_complete:
+            return False  # it is part of another message, or has to wait for its turn
+        body = known.body_in(data)
+        if body is None or len(body) > self._limits.max_body_bytes:
+            return False
+        exchange = UvicornExchange(self, self.transport, known.handler, known.head, self.peer, body)
+        exchange.complete = True
+        self.cycle = self._active = exchange  # type: ignore[assignment]  # as in `_enqueue`
+        self._input_watch.deadline = NEVER
+        exchange.begin()
+        return True
 
     def on_message_begin(self) -> None:
         self.url = b""
@@ -218,9 +241,13 @@ class DataPlaneProtocol(HttpToolsProtocol):
                 self.url = target
                 self._replay_head()
                 return
-        exchange = UvicornExchange(self, handler, method.decode("ascii"), path, head)
+        client_head = ClientHead(method.decode("ascii"), path, head)
+        exchange = UvicornExchange(self, self.transport, handler, client_head, self.peer)
         exchange.http_1_0 = version == "1.0"
         exchange.keep_alive = not exchange.http_1_0 and parser.should_keep_alive()
+        # The first of what was just read, and of the kind that nearly all requests are.
+        if exchange.keep_alive and self._fed_bytes == self._feed_bytes and is_usual(head):
+            self._to_know = client_head, handler
         self._in_body = exchange
         self._enqueue(exchange)
 
@@ -340,7 +367,8 @@ class DataPlaneProtocol(HttpToolsProtocol):
             return
         if self._in_cold_body and not self._withdraw_cold():
             return
-        exchange = UvicornExchange(self, None, self.parser.get_method().decode("ascii"), "", self._head)
+        head = ClientHead(self.parser.get_method().decode("ascii"), "", self._head)
+        exchange = UvicornExchange(self, self.transport, None, head, self.peer)
         exchange.refusal = error
         self._enqueue(exchange)
         if self._active is exchange:

@@ -38,7 +38,7 @@ class Callers:
         try:
             await self._admin(request)
         except (AuthenticationError, PermissionDeniedError):
-            headers = request.headers.raw
-            key = self._authenticator.check(headers)
-            return Caller(key if key is not None else await self._authenticator.look_up(headers))
+            credentials = self._authenticator.credentials(request.headers.raw)
+            key = self._authenticator.check(credentials)
+            return Caller(key if key is not None else await self._authenticator.look_up(credentials))
         return Caller(None)

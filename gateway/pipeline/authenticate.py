@@ -19,6 +19,8 @@ __all__ = ["AuthMode", "Authenticator", "VirtualKey"]
 CREDENTIAL_HEADERS: Final = frozenset({b"authorization", b"x-api-key", b"api-key"})
 
 Headers = Sequence[tuple[bytes, bytes]]
+Credentials = tuple[bytes, ...]
+"""The digests of what could be a key in a request's headers, in the order in which they count."""
 
 _POLL_SECONDS: Final = 1.0
 _ANSWER_SECONDS: Final = 3.0
@@ -60,7 +62,7 @@ class Authenticator:
         self._monotonic = monotonic
         self._known: dict[bytes, VirtualKey] = {}
         self._refused: dict[bytes, float] = {}
-        self._asking: dict[bytes, asyncio.Task[VirtualKey | None]] = {}
+        self._asking: dict[Credentials, asyncio.Task[VirtualKey | None]] = {}
         self._polling = asyncio.Lock()
         self._seen_change: int | None = None
         self._trusted_until = float("-inf")
@@ -71,17 +73,18 @@ class Authenticator:
         """Ask for keys, or don't, from the next request on; what is known of keys stays."""
         self._open = AuthMode(mode) is AuthMode.OPEN
 
-    def check(self, headers: Headers) -> VirtualKey | None:
+    def credentials(self, headers: Headers) -> Credentials:
+        """What `check` and `look_up` take; `MalformedHttpError` for a credential header that is there twice."""
+        return tuple(map(self._digest, find_credentials(headers)))
+
+    def check(self, credentials: Credentials) -> VirtualKey | None:
         """The key of a request, or None when only `look_up` can tell. Never waits.
 
-        Raises `AuthenticationError` for what is certainly no good key, and `MalformedHttpError` for a credential
-        header that is there twice.
+        Raises `AuthenticationError` for what is certainly no good key.
         """
-        credentials = find_credentials(headers)
         if self._open:
             return ANONYMOUS
-        for credential in credentials:
-            digest = self._digest(credential)
+        for digest in credentials:
             key = self._known.get(digest)
             if key is not None:
                 if self._monotonic() > self._trusted_until:
@@ -92,23 +95,21 @@ class Authenticator:
                 return None
         raise AuthenticationError
 
-    async def look_up(self, headers: Headers) -> VirtualKey:
+    async def look_up(self, credentials: Credentials) -> VirtualKey:
         """The key of a request, asking the database; call it where `check` gave None.
 
         Raises as `check` does, and `OverloadedError` when the database does not answer and nothing is remembered.
         """
         if self._open:
             return ANONYMOUS
-        digests = [self._digest(credential) for credential in find_credentials(headers)]
-        if not digests:
+        if not credentials:
             raise AuthenticationError
         # Requests that come with the same credentials while the question is out share its answer.
-        question = b"".join(digests)
-        task = self._asking.get(question)
+        task = self._asking.get(credentials)
         if task is None:
-            task = asyncio.create_task(self._ask(digests))
-            self._asking[question] = task
-            task.add_done_callback(lambda done: self._answered(question, done))
+            task = asyncio.create_task(self._ask(credentials))
+            self._asking[credentials] = task
+            task.add_done_callback(lambda done: self._answered(credentials, done))
         key = await asyncio.shield(task)
         if key is None:
             raise AuthenticationError
@@ -160,13 +161,13 @@ class Authenticator:
                 _log.exception("following the keys met a bug")
             await asyncio.sleep(_POLL_SECONDS)
 
-    def _answered(self, question: bytes, task: asyncio.Task[VirtualKey | None]) -> None:
+    def _answered(self, question: Credentials, task: asyncio.Task[VirtualKey | None]) -> None:
         del self._asking[question]
         # When all who asked have left, nobody else takes note of a failure, and asyncio would complain.
         if not task.cancelled():
             task.exception()
 
-    async def _ask(self, digests: list[bytes]) -> VirtualKey | None:
+    async def _ask(self, digests: Credentials) -> VirtualKey | None:
         # While the database is away, a client that sends a foreign login beside its key must not wait for it each time.
         if self._failing and (key := self._remembered(digests)) is not None:
             return key
@@ -194,7 +195,7 @@ class Authenticator:
             self._refuse(digest)
         return None
 
-    def _remembered(self, digests: list[bytes]) -> VirtualKey | None:
+    def _remembered(self, digests: Credentials) -> VirtualKey | None:
         if self._monotonic() <= self._trusted_until:
             for digest in digests:
                 key = self._known.get(digest)

@@ -53,7 +53,7 @@ class FakePlane:
         task = asyncio.current_task()
         assert task is not None
         self.tasks.add(task)
-        self.started.append(exchange.path)
+        self.started.append(exchange.head.path)
         try:
             await handler(exchange)
         except asyncio.CancelledError as reason:
@@ -61,7 +61,7 @@ class FakePlane:
             raise
         finally:
             self.tasks.discard(task)
-            self.finished.append(exchange.path)
+            self.finished.append(exchange.head.path)
 
     def cancel_all(self, reason: str) -> None:
         for task in self.tasks:
@@ -79,8 +79,8 @@ class FakePlane:
                 await asyncio.sleep(0.005)
 
     async def echo(self, exchange: Exchange) -> None:
-        names = ",".join(name.decode() for name, _ in exchange.headers)
-        pairs = [("x-peer", exchange.peer), ("x-names", names), ("x-path", exchange.path)]
+        names = ",".join(name.decode() for name, _ in exchange.head.headers)
+        pairs = [("x-peer", exchange.peer), ("x-names", names), ("x-path", exchange.head.path)]
         exchange.respond(200, render_headers(pairs), bytes(exchange.body))
 
     async def slow_echo(self, exchange: Exchange) -> None:

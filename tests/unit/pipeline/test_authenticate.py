@@ -71,7 +71,9 @@ def _bearer(secret: str) -> Headers:
 
 
 async def _who(authenticator: Authenticator, headers: Headers) -> VirtualKey:
-    return authenticator.check(headers) or await authenticator.look_up(headers)
+    return authenticator.check(authenticator.credentials(headers)) or await authenticator.look_up(
+        authenticator.credentials(headers)
+    )
 
 
 async def test_a_key_is_looked_up_once_and_then_known(
@@ -79,10 +81,10 @@ async def test_a_key_is_looked_up_once_and_then_known(
 ) -> None:
     key, secret = await store.create("laptop")
 
-    assert authenticator.check(_bearer(secret)) is None
-    assert await authenticator.look_up(_bearer(secret)) == key
+    assert authenticator.check(authenticator.credentials(_bearer(secret))) is None
+    assert await authenticator.look_up(authenticator.credentials(_bearer(secret))) == key
     queries.clear()
-    assert authenticator.check(_bearer(secret)) == key
+    assert authenticator.check(authenticator.credentials(_bearer(secret))) == key
     assert queries == []
 
 
@@ -130,17 +132,19 @@ async def test_a_good_key_counts_beside_an_authorization_that_is_not_for_us(
     headers = [(b"authorization", authorization), (name, secret.encode())]
 
     assert await _who(authenticator, headers) == key
-    assert authenticator.check(headers) == key
+    assert authenticator.check(authenticator.credentials(headers)) == key
 
 
 async def test_of_two_good_keys_the_bearer_counts(authenticator: Authenticator, store: KeyStore) -> None:
     bearer, first = await store.create("bearer")
     _, second = await store.create("header")
     headers = [(b"x-api-key", second.encode()), (b"authorization", b"Bearer " + first.encode())]
-    await authenticator.look_up([(b"x-api-key", second.encode())])  # that the other is known must not matter
+    await authenticator.look_up(
+        authenticator.credentials([(b"x-api-key", second.encode())])
+    )  # that the other is known must not matter
 
     assert await _who(authenticator, headers) == bearer
-    assert authenticator.check(headers) == bearer
+    assert authenticator.check(authenticator.credentials(headers)) == bearer
 
 
 @pytest.mark.parametrize("name", [b"authorization", b"x-api-key", b"api-key"])
@@ -150,7 +154,7 @@ async def test_a_credential_header_that_is_there_twice_is_malformed(store: KeySt
     headers = [(name, b"Bearer one-of-them-0001"), (b"host", b"x"), (name, b"Bearer one-of-them-0001")]
 
     with pytest.raises(MalformedHttpError, match="twice"):
-        authenticator.check(headers)
+        authenticator.check(authenticator.credentials(headers))
 
 
 async def test_unknown_revoked_expired_and_missing_keys_cannot_be_told_apart(
@@ -177,9 +181,9 @@ async def test_what_cannot_be_a_key_is_refused_without_asking_the_database(
     queries.clear()
 
     with pytest.raises(AuthenticationError):
-        authenticator.check(_bearer(secret))
+        authenticator.check(authenticator.credentials(_bearer(secret)))
     with pytest.raises(AuthenticationError):
-        await authenticator.look_up(_bearer(secret))
+        await authenticator.look_up(authenticator.credentials(_bearer(secret)))
     assert queries == []
 
 
@@ -188,14 +192,14 @@ async def test_a_refusal_is_remembered_for_two_seconds(
 ) -> None:
     headers = _bearer("gw-nobody-has-this-key")
     with pytest.raises(AuthenticationError):
-        await authenticator.look_up(headers)
+        await authenticator.look_up(authenticator.credentials(headers))
     queries.clear()
 
     with pytest.raises(AuthenticationError):
-        authenticator.check(headers)
+        authenticator.check(authenticator.credentials(headers))
     clock.now += 2.01
 
-    assert authenticator.check(headers) is None
+    assert authenticator.check(authenticator.credentials(headers)) is None
     assert queries == []
 
 
@@ -226,11 +230,11 @@ async def test_a_known_key_expires_on_time_without_the_database(
     key, secret = await store.create("short-lived", expires_in=60)
     assert await _who(authenticator, _bearer(secret)) == key
     clock.now += 59.9
-    assert authenticator.check(_bearer(secret)) == key
+    assert authenticator.check(authenticator.credentials(_bearer(secret))) == key
     clock.now += 0.2
 
     with pytest.raises(AuthenticationError):
-        authenticator.check(_bearer(secret))
+        authenticator.check(authenticator.credentials(_bearer(secret)))
 
 
 async def test_a_revocation_is_seen_by_the_next_poll(authenticator: Authenticator, store: KeyStore) -> None:
@@ -244,7 +248,7 @@ async def test_a_revocation_is_seen_by_the_next_poll(authenticator: Authenticato
 
     with pytest.raises(AuthenticationError):
         await _who(authenticator, _bearer(secret))
-    assert authenticator.check(_bearer(other_secret)) == other
+    assert authenticator.check(authenticator.credentials(_bearer(other_secret))) == other
 
 
 async def test_a_revocation_that_overtakes_a_look_up_is_not_forgotten(
@@ -263,12 +267,12 @@ async def test_a_revocation_that_overtakes_a_look_up_is_not_forgotten(
         return found
 
     monkeypatch.setattr(store, "find", find_while_it_is_revoked)
-    assert await authenticator.look_up(_bearer(secret)) == key
+    assert await authenticator.look_up(authenticator.credentials(_bearer(secret))) == key
     monkeypatch.undo()
 
-    assert authenticator.check(_bearer(secret)) is None
+    assert authenticator.check(authenticator.credentials(_bearer(secret))) is None
     with pytest.raises(AuthenticationError):
-        await authenticator.look_up(_bearer(secret))
+        await authenticator.look_up(authenticator.credentials(_bearer(secret)))
 
 
 async def test_an_idle_poll_is_one_small_query(
@@ -309,16 +313,16 @@ async def test_without_the_database_known_keys_work_for_five_minutes_and_others_
     await store.database.aclose()
 
     clock.now += 299
-    assert authenticator.check(_bearer(secret)) == key
+    assert authenticator.check(authenticator.credentials(_bearer(secret))) == key
     assert await _who(authenticator, foreign) == key
     with pytest.raises(OverloadedError) as caught:
         await _who(authenticator, _bearer(fresh))
     assert (caught.value.status, caught.value.code) == (503, "database_unavailable")
     assert "retry-after" in caught.value.headers
     clock.now += 2
-    assert authenticator.check(_bearer(secret)) is None
+    assert authenticator.check(authenticator.credentials(_bearer(secret))) is None
     with pytest.raises(OverloadedError):
-        await authenticator.look_up(_bearer(secret))
+        await authenticator.look_up(authenticator.credentials(_bearer(secret)))
 
 
 async def test_a_database_that_does_not_answer_is_not_waited_for_long(
@@ -332,7 +336,7 @@ async def test_a_database_that_does_not_answer_is_not_waited_for_long(
     monkeypatch.setattr("gateway.pipeline.authenticate._ANSWER_SECONDS", 0.02)
 
     with pytest.raises(OverloadedError):
-        await authenticator.look_up(_bearer(secret))
+        await authenticator.look_up(authenticator.credentials(_bearer(secret)))
 
 
 async def test_once_an_outage_is_known_a_foreign_login_beside_a_known_key_costs_no_waiting(
@@ -354,7 +358,9 @@ async def test_once_an_outage_is_known_a_foreign_login_beside_a_known_key_costs_
         raise AssertionError("the database is asked")
 
     monkeypatch.setattr(store, "find", unexpected)
-    found = await authenticator.look_up([(b"authorization", FOREIGN), (b"x-api-key", secret.encode())])
+    found = await authenticator.look_up(
+        authenticator.credentials([(b"authorization", FOREIGN), (b"x-api-key", secret.encode())])
+    )
     await authenticator.aclose()
 
     assert found == key
@@ -372,18 +378,18 @@ async def test_polls_that_overlap_do_not_mistake_each_other_for_a_restored_backu
 
     await asyncio.gather(*(make_and_poll(number) for number in range(8)), authenticator.poll())
 
-    assert authenticator.check(_bearer(secret)) == key
+    assert authenticator.check(authenticator.credentials(_bearer(secret))) == key
 
 
 async def test_nothing_is_trusted_before_changes_are_followed(store: KeyStore) -> None:
     authenticator = Authenticator(store)
     key, secret = await store.create("laptop")
-    assert await authenticator.look_up(_bearer(secret)) == key
+    assert await authenticator.look_up(authenticator.credentials(_bearer(secret))) == key
 
-    assert authenticator.check(_bearer(secret)) is None
+    assert authenticator.check(authenticator.credentials(_bearer(secret))) is None
     await authenticator.poll()
     assert await _who(authenticator, _bearer(secret)) == key
-    assert authenticator.check(_bearer(secret)) == key
+    assert authenticator.check(authenticator.credentials(_bearer(secret))) == key
 
 
 async def test_many_requests_with_one_new_key_ask_once(
@@ -392,7 +398,10 @@ async def test_many_requests_with_one_new_key_ask_once(
     key, secret = await store.create("popular")
     queries.clear()
 
-    assert await asyncio.gather(*(authenticator.look_up(_bearer(secret)) for _ in range(100))) == [key] * 100
+    assert (
+        await asyncio.gather(*(authenticator.look_up(authenticator.credentials(_bearer(secret))) for _ in range(100)))
+        == [key] * 100
+    )
     assert len([query for query in queries if query.startswith("SELECT")]) == 1
 
 
@@ -400,8 +409,8 @@ async def test_a_client_that_leaves_does_not_take_the_answer_from_others(
     authenticator: Authenticator, store: KeyStore
 ) -> None:
     key, secret = await store.create("popular")
-    leaving = asyncio.create_task(authenticator.look_up(_bearer(secret)))
-    staying = asyncio.create_task(authenticator.look_up(_bearer(secret)))
+    leaving = asyncio.create_task(authenticator.look_up(authenticator.credentials(_bearer(secret))))
+    staying = asyncio.create_task(authenticator.look_up(authenticator.credentials(_bearer(secret))))
     await asyncio.sleep(0)
     leaving.cancel()
 
@@ -413,11 +422,11 @@ async def test_a_client_that_leaves_does_not_take_the_answer_from_others(
 async def test_open_mode_lets_everybody_in(store: KeyStore, headers: Headers, queries: list[str]) -> None:
     authenticator = Authenticator(store, mode="open")
 
-    key = authenticator.check(headers)
+    key = authenticator.check(authenticator.credentials(headers))
 
     assert key is not None
     assert (key.id, key.allows("anything")) == ("anonymous", True)
-    assert await authenticator.look_up(headers) == key
+    assert await authenticator.look_up(authenticator.credentials(headers)) == key
     assert queries == []
 
 
