@@ -107,7 +107,7 @@ def parse_reset(text: str | None, form: ResetFormat | None = None) -> float | No
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds from ``retry-after-ms`` or ``retry-after`` (seconds or a date); capped, None when absent or nonsense."""
+    """Seconds from ``retry-after-ms`` or ``retry-after`` (seconds or a moment); capped, None if absent or nonsense."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return min(milliseconds / 1000, MAX_RETRY_AFTER_SECONDS)
@@ -115,7 +115,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     if value is None or len(value) > _LONGEST_TEXT:
         return None
     value = value.strip()
-    seconds = _number(value)
+    seconds = _seconds(value)
     if seconds is None:
         seconds = _duration(value)
     if seconds is None:

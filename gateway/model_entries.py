@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, date, datetime, time
 from typing import Any, Final
 
@@ -64,6 +64,15 @@ def operator_part(model: Model) -> Entry:
         for target in model.targets
     ]
     return {"gateway": {"targets": targets, "strategy": model.strategy}}
+
+
+def with_health(part: Entry, model: Model, unusable: Collection[str]) -> Entry:
+    """*part*, the operator's of *model*, with what is known of its targets at this moment."""
+    told = part["gateway"]
+    targets = [
+        {**target, "healthy": model.targets[place].name not in unusable} for place, target in enumerate(told["targets"])
+    ]
+    return {"gateway": {**told, "targets": targets}}
 
 
 def codex_entry(entry: Entry, place: int) -> Entry:

@@ -68,25 +68,28 @@ class Situation:
     tries_in_request: int
     another_target: bool
     another_key: bool
-    """The provider has a key that it did not refuse just now."""
+    """The provider has a key that it did not refuse just now, and that is not at its limit."""
     seconds_left: float
     """Until the request's deadline."""
     client_retries: bool
     """The client is itself retrying (its SDK says so): half as many attempts are made for it (C18)."""
+    another_rests_seconds: float = 0.0
+    """How long the other target has to be left alone; until then this one is as good, if it may be tried again."""
 
 
 def decide(situation: Situation, *, tries_per_target: int, jitter: float) -> Decision:
     """The next step after a failure; *jitter* is a random number in [0, 1).
 
     Silent failures (timeouts) go straight to the next target, loud ones are tried again where they happened. A rate
-    limit is only waited for, and a server that is not there only tried again, when no other target can take over.
+    limit, or a time that an overloaded server asks for, is only waited for, and a server that is not there only tried
+    again, when no other target can take over.
     """
     kind = situation.failure.kind
-    onward = Decision(Step.NEXT) if situation.another_target else NO_OTHER_TARGET
+    onward = _onward(situation, tries_per_target)
     most = MAX_ATTEMPTS // 2 if situation.client_retries else MAX_ATTEMPTS
     if kind in FINAL or situation.tries_in_request >= most or situation.seconds_left < 1.0:
         return NO_OTHER_TARGET
-    if kind in KEY_REFUSED and situation.another_key:
+    if situation.another_key and (kind in KEY_REFUSED or (kind is FailureKind.RATE_LIMITED and _may_pass(situation))):
         return Decision(Step.SAME)
     if situation.failure.tries is not None:
         allowed = min(tries_per_target, situation.failure.tries)
@@ -96,9 +99,10 @@ def decide(situation: Situation, *, tries_per_target: int, jitter: float) -> Dec
         allowed = 1
     if situation.tries_on_target >= allowed:
         return onward
-    if kind in ELSEWHERE_FIRST and situation.another_target:
-        return onward
     wait = situation.failure.retry_after_seconds
+    elsewhere_first = kind in ELSEWHERE_FIRST or (kind is FailureKind.OVERLOADED and wait)
+    if elsewhere_first and situation.another_target and not situation.another_rests_seconds:
+        return onward
     if wait is None:
         wait = jitter * min(MAX_BACKOFF_SECONDS, BASE_BACKOFF_SECONDS * 2 ** (situation.tries_on_target - 1))
         if kind is FailureKind.RATE_LIMITED:
@@ -108,3 +112,18 @@ def decide(situation: Situation, *, tries_per_target: int, jitter: float) -> Dec
     if wait + 1.0 > situation.seconds_left:
         return onward
     return Decision(Step.SAME, wait)
+
+
+def _onward(situation: Situation, tries_per_target: int) -> Decision:
+    """On to the other target, if there is one and it need not be waited for longer than a failed one would be."""
+    wait = situation.another_rests_seconds
+    if not situation.another_target:
+        return NO_OTHER_TARGET
+    if wait and (tries_per_target == 1 or wait > MAX_RETRY_AFTER_SECONDS or wait + 1.0 > situation.seconds_left):
+        return NO_OTHER_TARGET
+    return Decision(Step.NEXT, wait)
+
+
+def _may_pass(situation: Situation) -> bool:
+    """Whether another request of the same kind could go through: one that is too large by itself never does."""
+    return situation.failure.tries is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 
@@ -61,14 +62,19 @@ def error_headers(
         *((name.lower(), value) for name, value in error.headers.items()),
     ]
     if retry_after_seconds is not None:
-        milliseconds = max(1, round(retry_after_seconds * 1000))
-        # Whole seconds, rounded up: a client that comes back too early is refused again.
-        pairs += [("retry-after", str(-(-milliseconds // 1000))), ("retry-after-ms", str(milliseconds))]
+        pairs += retry_after(retry_after_seconds)
     if should_retry is None and error.status in _RETRIED_BY_CLIENTS and error.status not in _WORTH_RETRYING:
         should_retry = False
     if should_retry is not None:
         pairs.append(("x-should-retry", "true" if should_retry else "false"))
     return render_headers(pairs)
+
+
+def retry_after(seconds: float) -> list[tuple[str, str]]:
+    """The headers that say when to come back."""
+    milliseconds = max(1, math.ceil(seconds * 1000))
+    # Rounded up: a client that comes back too early is refused again.
+    return [("retry-after", str(-(-milliseconds // 1000))), ("retry-after-ms", str(milliseconds))]
 
 
 def render_headers(pairs: Iterable[tuple[str, str]]) -> bytes:

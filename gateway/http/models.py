@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from typing import Any
 
@@ -13,14 +14,14 @@ from gateway.catalog import Catalog, Model
 from gateway.data_plane.plane import PREFIXES
 from gateway.errors import ModelNotFoundError
 from gateway.http.access import Caller, Callers
-from gateway.model_entries import Entry, codex_entry, describe, describe_name, operator_part
+from gateway.model_entries import Entry, codex_entry, describe, describe_name, operator_part, with_health
 from gateway.services import Services
 
 
 def models_router(services: Services, callers: Callers) -> APIRouter:
     """``GET /v1/models`` and ``/v1/models/{id}``, where an id may hold slashes, under every prefix."""
     router = APIRouter(tags=["models"])
-    listing = _Listing()
+    listing = _Listing(lambda: services.backends.unusable(services.clock()))
 
     async def list_models(request: Request) -> Response:
         """The models this key may use.
@@ -68,9 +69,12 @@ def models_router(services: Services, callers: Callers) -> APIRouter:
 
 
 class _Listing:
-    """The entries of a catalogue, each made once: they don't change until a new configuration is loaded."""
+    """The entries of a catalogue, each made once: but for the targets' health, which only the operator is told, they
+    don't change until a new configuration is loaded."""
 
-    def __init__(self) -> None:
+    def __init__(self, unusable: Callable[[], Collection[str]]) -> None:
+        """*unusable* gives the names of the targets that would not be asked now."""
+        self._unusable = unusable
         self._catalog: Catalog | None = None
         self._made: dict[str, tuple[Entry, Entry]] = {}
         """By a model's id, or its pattern's: what all are told, and the operator besides."""
@@ -90,7 +94,7 @@ class _Listing:
         told, besides = self._made[name]
         if model.pattern:
             told = {**told, **describe_name(model)}
-        return {**told, **besides} if caller.is_admin else told
+        return {**told, **with_health(besides, model, self._unusable())} if caller.is_admin else told
 
 
 def _named(catalog: Catalog, caller: Caller) -> list[Model]:

@@ -28,7 +28,6 @@ from gateway.pipeline.tally import owes_nothing
 from gateway.pipeline.whole import is_stream, read_as_stream, read_refusal, read_whole
 from gateway.services import Services
 from gateway.upstream.base import RequestHead, UpstreamResponse
-from policies.retry import KEY_REFUSED
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +47,7 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
     attempt = Attempt(target, services.ledger.hold(call.key.id, target, call.choices), now())
     call.attempts.append(attempt)
     services.metrics.attempt_started(target)
-    clock = response = usage = None
+    clock = response = usage = head = None
     lease = backend.concurrency
     try:
         head = backend.head(call.operation, attempt.started)
@@ -89,8 +88,6 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
     except ProviderError as failure:
         if failure.kind is FailureKind.INTERRUPTED:
             failure.kind = FailureKind.RESET  # nothing was passed on: it may be tried again
-        elif failure.kind in KEY_REFUSED and head is not None:
-            backend.key_refused(call.operation, head, now())
         attempt.failure = failure
         raise
     except asyncio.CancelledError:
@@ -111,6 +108,7 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
             _resolve(call, attempt, usage)
         services.metrics.attempt_ended(target)
         if attempt.failure is not None:
+            backend.failed(attempt.failure, call.operation, head, attempt.ended)
             _log_failure(call, attempt, attempt.failure)
 
 

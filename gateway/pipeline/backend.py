@@ -6,11 +6,14 @@ import logging
 from collections.abc import Mapping
 
 from adapters.adapter import Adapter
+from adapters.errors import ProviderError
 from adapters.target import Target
 from adapters.types import Operation
 from gateway.pipeline.provider_keys import REST_SECONDS, ProviderKeys
+from gateway.pipeline.rests import TargetRests
 from gateway.pipeline.upstream_limits import UpstreamLimits
 from gateway.upstream.base import RequestHead, Upstream
+from policies.retry import KEY_REFUSED
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +41,7 @@ class Concurrency:
 class Backend:
     """A target, and everything needed to send it a request without further thought."""
 
-    __slots__ = ("_heads", "_keys", "adapter", "concurrency", "headers", "limits", "target", "upstream")
+    __slots__ = ("_heads", "_keys", "adapter", "concurrency", "headers", "limits", "rests", "target", "upstream")
 
     def __init__(
         self,
@@ -48,11 +51,12 @@ class Backend:
         heads: Mapping[Operation, tuple[RequestHead, ...]],
         headers: bytes,
         concurrency: Concurrency | None,
+        rests: TargetRests,
         keys: ProviderKeys | None = None,
     ) -> None:
         """*heads*: one for each of the provider's keys; *headers*: the static headers of its answers.
 
-        *keys* takes their turns, where there are several.
+        *rests* are those of the target, *keys* takes the turns of its keys, where there are several.
         """
         self.target = target
         self.adapter = adapter
@@ -61,6 +65,7 @@ class Backend:
         self.limits = UpstreamLimits(adapter.limits) if adapter.limits else None
         """None where the provider tells nothing of its limits."""
         self.concurrency = concurrency
+        self.rests = rests
         self._heads = heads
         self._keys = keys
 
@@ -69,23 +74,46 @@ class Backend:
         heads = self._heads.get(operation)
         if heads is None:
             return None
-        return heads[0] if self._keys is None else heads[self._keys.take(now)]
+        if self._keys is None:
+            return heads[0]
+        rests = self.rests
+        return heads[self._keys.take(now, rests if rests.everyone.latest > now else None)]
 
-    def key_refused(self, operation: Operation, head: RequestHead, now: float) -> None:
-        """The provider refused the key of a request with *head*: let it rest, if there are others."""
+    def failed(self, failure: ProviderError, operation: Operation, head: RequestHead | None, now: float) -> None:
+        """Take what *failure*, of a request with *head*, says of the requests to come."""
+        position = self._heads[operation].index(head) if head is not None and self._keys is not None else 0
+        if failure.kind in KEY_REFUSED:
+            self._refused(position, now)
+            return
+        self.rests.note(failure, position, now)
+        left = self.rests_for(now, by_name=True)
+        if left and failure.retry_after_seconds is not None:
+            # Another request may have been told of a later moment, and another key may be free sooner.
+            failure.retry_after_seconds = left
+
+    def rests_for(self, now: float, *, by_name: bool = False) -> float:
+        """Seconds until one of the keys may be used for the target; 0 where one may be.
+
+        *by_name* counts only what the provider has asked for. A key that was refused counts for nothing: when it is
+        the last one, it is tried.
+        """
+        until = self.rests.named_until if by_name else self.rests.until
+        if self._keys is None:
+            return max(0.0, until(0) - now)
+        return max(0.0, min(map(until, self._keys.usable(now)), default=now) - now)
+
+    def has_another_key(self, now: float) -> bool:
+        """Whether, after a refusal, there is a key left to try."""
+        return self._keys is not None and bool(self._keys.usable(now)) and not self.rests_for(now)
+
+    def _refused(self, position: int, now: float) -> None:
+        """The provider refused a key: let it rest, if there are others."""
         if self._keys is not None:
-            heads = self._heads[operation]
-            position = heads.index(head)
             self._keys.refuse(position, now)
-            minutes = round(REST_SECONDS / 60)
             _log.warning(
                 "%s refused key %d of %d; it rests for %d minutes",
                 self.target.provider,
                 position + 1,
-                len(heads),
-                minutes,
+                self._keys.count,
+                round(REST_SECONDS / 60),
             )
-
-    def has_another_key(self, now: float) -> bool:
-        """Whether, after a refusal, there is a key left to try."""
-        return self._keys is not None and self._keys.any_left(now)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from adapters.errors import ProviderError
+from adapters.target import Target
 from adapters.types import FailureKind
 from gateway.errors import (
     ContextLengthError,
@@ -102,18 +103,18 @@ class Verdict:
     should_retry: bool | None
 
 
-def judge(attempts: Sequence[Attempt]) -> Verdict:
-    """The verdict over *attempts*, all of which failed.
+def judge(attempts: Sequence[Attempt], rested: Sequence[tuple[Target, ProviderError]] = ()) -> Verdict:
+    """The verdict over *attempts*, all of which failed, and over *rested*, targets that were left alone.
 
     The first failure speaks for all: what a later target says, a 400 to a parameter it lacks for instance, must not
     hide why the first one could not answer. Passed over is only a target that could not take the request at all, and
     a key that was refused where another one of the same target was tried after it.
     """
-    failed = [(attempt, attempt.failure) for attempt in attempts if attempt.failure is not None]
-    told = [pair for pair in failed if pair[1].kind not in _UNFIT] or failed
+    failed = [(attempt.target, attempt.failure) for attempt in attempts if attempt.failure is not None]
     tried_again = {earlier.target for earlier, later in pairwise(attempts) if earlier.target is later.target}
-    told = [pair for pair in told if pair[1].kind not in KEY_REFUSED or pair[0].target not in tried_again] or told[-1:]
-    attempt, failure = told[0]
+    told = [pair for pair in (*failed, *rested) if pair[1].kind not in _UNFIT] or failed
+    told = [pair for pair in told if pair[1].kind not in KEY_REFUSED or pair[0] not in tried_again] or told[-1:]
+    target, failure = told[0]
     error = to_error(failure)
     if error.status >= 500 and len(failed) > 1:
         error.message = f"{error.message.rstrip('.')}. Attempts: {_list(failed)}."
@@ -121,7 +122,7 @@ def judge(attempts: Sequence[Attempt]) -> Verdict:
     # The SDKs retry all of these by themselves: no use where nothing will have changed, and when we have already done
     # so it would only multiply the load.
     should_retry = False if error.status == 502 and (len(failed) > 1 or failure.kind in _LASTING) else None
-    return Verdict(error, attempt.target.provider, failure.status, retry_after, should_retry)
+    return Verdict(error, target.provider, failure.status, retry_after, should_retry)
 
 
 def _retry_after(failures: Sequence[ProviderError]) -> float:
@@ -130,5 +131,5 @@ def _retry_after(failures: Sequence[ProviderError]) -> float:
     return min(known, default=_DEFAULT_RETRY_AFTER_SECONDS)
 
 
-def _list(failed: Sequence[tuple[Attempt, ProviderError]]) -> str:
-    return ", ".join(f"{attempt.target.name} {failure.kind.value}" for attempt, failure in failed)
+def _list(failed: Sequence[tuple[Target, ProviderError]]) -> str:
+    return ", ".join(f"{target.name} {failure.kind.value}" for target, failure in failed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from adapters.draft import Unsupported
@@ -12,8 +11,10 @@ from adapters.target import Target
 from adapters.types import FailureKind
 from gateway.catalog import Model
 from gateway.errors import UnsupportedParameterError
+from gateway.pipeline.around_rests import without_resting
 from gateway.pipeline.backend import Backend
 from gateway.pipeline.call import Call
+from gateway.pipeline.rests import Rests
 from policies.base import Candidate, Policy, get_policy
 
 
@@ -32,6 +33,7 @@ class Route:
     """Parameters that one of the targets may not take as they are."""
     least_output: int | None
     """The lowest of the targets' limits for an answer, or of their windows where no limit is known."""
+    rests: Rests
     alias: bytes | None = None
     """JSON of the name that answers carry as ``model``; None: the upstream's own (decision 25)."""
 
@@ -49,22 +51,27 @@ class Route:
             frozenset[str]().union(*(adapter.special for adapter in adapters)),
             frozenset[str]().union(*(adapter.patched for adapter in adapters)),
             min((bound for bound in bounds if bound is not None), default=None),
+            backends[0].rests.everyone,
             alias,
         )
 
-    def plan(self, call: Call) -> Iterator[Backend]:
-        """The backends in the order to try them.
+    def plan(self, call: Call) -> list[Backend]:
+        """The backends in the order to try them, never empty.
 
         Where the request uses what not all of them have, those that cannot take it are left out, and those that would
-        give the client less come last unless *call* wants that emulated in the policy's order. Raises
-        `UnsupportedParameterError` when none is left.
+        give the client less come last unless *call* wants that emulated in the policy's order; those that rest come
+        after all others. Raises `UnsupportedParameterError` when none is left, and `RateLimitError` or
+        `OverloadedError` when all of them rest.
         """
         if len(self.backends) == 1:
-            return iter(self.backends)
-        ordered = [self.backends[candidate.position] for candidate in self.policy(self.candidates)]
-        if self._differs(call):
-            ordered = _able(ordered, call)
-        return iter(ordered)
+            ordered = list(self.backends)
+        else:
+            ordered = [self.backends[candidate.position] for candidate in self.policy(self.candidates)]
+            if self._differs(call):
+                ordered = _able(ordered, call)
+        if self.rests.latest > call.started:
+            return without_resting(ordered, call.started)
+        return ordered
 
     def headers_of(self, target: Target) -> bytes:
         """The static response headers for answers of *target*."""

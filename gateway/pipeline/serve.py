@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 
 from adapters.context import may_hold_more
 from adapters.errors import ProviderError
+from adapters.target import Target
 from adapters.types import FailureKind
 from gateway.pipeline.admit import Admission
+from gateway.pipeline.around_rests import next_of, resting_failures
 from gateway.pipeline.attempt import run_attempt
 from gateway.pipeline.backend import Backend
 from gateway.pipeline.call import Call, stopping
@@ -52,9 +55,8 @@ async def serve(call: Call, services: Services, configuration: Configuration) ->
 
 async def _attempts(call: Call, route: Route, out: StreamOut | None, services: Services) -> None:
     """Try the targets in the policy's order, each as often as `policies.retry` allows."""
-    plan = route.plan(call)
-    backend: Backend | None = next(plan)
-    following = next(plan, None)
+    waiting = route.plan(call)
+    backend: Backend | None = waiting.pop(0)
     tries = 0
     while backend is not None:
         tries += 1
@@ -64,47 +66,54 @@ async def _attempts(call: Call, route: Route, out: StreamOut | None, services: S
             # The attempt keeps its failure, and frames would keep the attempt, until the garbage collector comes.
             failure.__traceback__ = failure.__context__ = None
             now = services.clock()
-            another_key = backend.has_another_key(now)
             if failure.kind is FailureKind.CONTEXT_LENGTH:
-                while following is not None and not may_hold_more(following.target, backend.target):
-                    following = next(plan, None)
-            decision = _decide(call, route, failure, tries, following is not None, another_key, now)
+                waiting = [other for other in waiting if may_hold_more(other.target, backend.target)]
+            following = next_of(waiting, now)
+            decision = _decide(call, route, failure, tries, backend, following, now)
             if decision.step is Step.STOP:
                 break
             if decision.step is Step.NEXT and following is not None:
                 services.metrics.fell_back(route.model.id, backend.target, following.target, failure.kind)
-                backend, following, tries = following, next(plan, None), 0
-                continue
-            services.metrics.retried(route.model.id, backend.target, failure.kind)
+                waiting.remove(following)
+                backend, tries = following, 0
+            else:
+                services.metrics.retried(route.model.id, backend.target, failure.kind)
             if decision.wait_seconds:
                 await asyncio.sleep(decision.wait_seconds)
                 call.waited_seconds += decision.wait_seconds
         else:
             call.status = 200
             return
-    _refuse(call, out)
+    _refuse(call, out, resting_failures(waiting, services.clock()))
 
 
 def _decide(
-    call: Call, route: Route, failure: ProviderError, tries: int, another: bool, another_key: bool, now: float
+    call: Call,
+    route: Route,
+    failure: ProviderError,
+    tries: int,
+    backend: Backend,
+    following: Backend | None,
+    now: float,
 ) -> Decision:
     limit = min(route.model.total_seconds, call.time_limit_seconds or route.model.total_seconds)
     situation = Situation(
         failure=failure,
         tries_on_target=tries,
         tries_in_request=len(call.attempts),
-        another_target=another,
-        another_key=another_key,
+        another_target=following is not None,
+        another_key=backend.has_another_key(now),
         seconds_left=call.started + limit - now,
         client_retries=call.client_retries,
+        another_rests_seconds=following.rests_for(now) if following is not None else 0.0,
     )
     # Jitter spreads load; nothing secret depends on it.
     return decide(situation, tries_per_target=route.model.attempts, jitter=random.random())  # noqa: S311
 
 
-def _refuse(call: Call, out: StreamOut | None) -> None:
-    """Every target failed: say why, in the status while it is unspent, else in the stream."""
-    verdict = judge(call.attempts)
+def _refuse(call: Call, out: StreamOut | None, rested: Sequence[tuple[Target, ProviderError]]) -> None:
+    """Every target failed or rests: say why, in the status while it is unspent, else in the stream."""
+    verdict = judge(call.attempts, rested)
     call.error_code = verdict.error.code or ""
     if out is not None and out.opened:
         call.status = 200

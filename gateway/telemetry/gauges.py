@@ -25,13 +25,12 @@ def watch_parts(
             yield (provider,), queue.waiting
 
     def target_healthy() -> Iterator[tuple[Labels, float]]:
-        # Only of engines do we know without asking; a hosted target shows its health in the attempts.
+        # A hosted target is taken to be well until it asks to be left alone; the attempts show its other failures.
         configuration = current()
-        down = dict(configuration.backends.engine_problems())
+        unusable = configuration.backends.unusable(clock())
         for model in configuration.catalog.models.values():
             for target in model.targets:
-                if target.provider in down:
-                    yield (target.provider, target.name), 0 if down[target.provider] else 1
+                yield (target.provider, target.name), 0 if target.name in unusable else 1
 
     def ratelimit_remaining() -> Iterator[tuple[Labels, float]]:
         # Several targets of a provider may share a limit or have one each: what is nearest to its end is told.

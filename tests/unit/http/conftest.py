@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,12 +47,18 @@ aliases: {gpt-4o-mini: chat}
 
 @dataclass
 class Backends:
-    """The part of the backends that readiness looks at: why an engine cannot answer, by provider."""
+    """The part of the backends that readiness and the list of models look at."""
 
     problems: dict[str, str] = field(default_factory=dict)
+    """Why an engine cannot answer, by provider."""
+    resting: set[str] = field(default_factory=set)
+    """The targets that would not be asked."""
 
     def engine_problems(self) -> Iterable[tuple[str, str]]:
         return self.problems.items()
+
+    def unusable(self, now: float) -> set[str]:
+        return self.resting
 
 
 class Reloads:
@@ -91,6 +98,7 @@ async def services(tmp_path: Path) -> AsyncIterator[Services]:
         metrics=Metrics(catalog.models),
         settlements=SimpleNamespace(flush=lambda: None),
         backends=Backends(),
+        clock=time.monotonic,
         draining=False,
         reloads=Reloads(),
     )

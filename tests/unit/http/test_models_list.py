@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import httpx2
 import pytest
+
+from gateway.services import Services
 
 ADMIN = {"authorization": "Bearer admin-key-0123456789"}
 NARROW = {"authorization": "Bearer sk-narrow-key-0123456789"}
@@ -82,6 +86,18 @@ async def test_the_operator_sees_the_targets(client: httpx2.AsyncClient) -> None
     assert one["gateway"]["strategy"] == "priority"
     assert [target["provider"] for target in one["gateway"]["targets"]] == ["fast", "slow"]
     assert listed["data"][0] == one
+
+
+async def test_the_operator_sees_which_targets_rest(client: httpx2.AsyncClient, services: Services) -> None:
+    def health(answer: httpx2.Response) -> list[bool]:
+        return [target["healthy"] for target in answer.json()["gateway"]["targets"]]
+
+    before = await client.get("/v1/models/chat", headers=ADMIN)
+    cast("Any", services.backends).resting.add(services.catalog.models["chat"].targets[1].name)
+    after = await client.get("/v1/models/chat", headers=ADMIN)
+
+    assert (health(before), health(after)) == ([True, True], [True, False])
+    assert before.headers["etag"] != after.headers["etag"]
 
 
 async def test_the_list_can_be_narrowed_to_parameters(client: httpx2.AsyncClient) -> None:

@@ -35,9 +35,10 @@ def situation(
     client_retries: bool = False,
     another_key: bool = False,
     most: int | None = None,
+    rests: float = 0.0,
 ) -> Situation:
     failure = ProviderError(kind, "x", retry_after_seconds=retry_after, tries=most)
-    return Situation(failure, tries, total, another, another_key, left, client_retries)
+    return Situation(failure, tries, total, another, another_key, left, client_retries, rests)
 
 
 SITUATIONS = st.builds(
@@ -51,6 +52,7 @@ SITUATIONS = st.builds(
     client_retries=st.booleans(),
     another_key=st.booleans(),
     most=st.none() | st.integers(1, 3),
+    rests=st.just(0.0) | st.floats(0, 400),
 )
 
 
@@ -64,8 +66,9 @@ def test_every_decision_keeps_to_the_limits(at: Situation, per_target: int, jitt
         assert at.seconds_left >= 1.0
     if decision.step is Step.NEXT:
         assert at.another_target
-        assert decision.wait_seconds == 0.0
-    if decision.step is Step.SAME and at.another_key and kind in KEY_REFUSED:
+        assert decision.wait_seconds == at.another_rests_seconds <= MAX_RETRY_AFTER_SECONDS
+        assert not decision.wait_seconds or decision.wait_seconds + 1.0 <= at.seconds_left
+    if decision.step is Step.SAME and at.another_key and kind in KEY_REFUSED | {FailureKind.RATE_LIMITED}:
         assert decision.wait_seconds == 0.0
     elif decision.step is Step.SAME:
         assert kind in LOUD | ONCE or at.failure.tries is not None
@@ -84,7 +87,7 @@ def test_another_target_is_never_left_untried_without_need(at: Situation, per_ta
         or at.tries_in_request >= (MAX_ATTEMPTS // 2 if at.client_retries else MAX_ATTEMPTS)
     )
     assert (decision.step is Step.STOP) >= needs_to_stop
-    if at.another_target and not needs_to_stop:
+    if at.another_target and not at.another_rests_seconds and not needs_to_stop:
         assert decision.step is not Step.STOP
 
 
@@ -118,8 +121,44 @@ def test_waits_double_and_have_an_end() -> None:
 
 
 def test_a_time_to_come_back_wins_over_the_backoff() -> None:
-    at = situation(FailureKind.OVERLOADED, retry_after=3.0)
+    at = situation(FailureKind.OVERLOADED, retry_after=3.0, another=False)
     assert decide(at, tries_per_target=3, jitter=0.0) == Decision(Step.SAME, 3.0)
+
+
+def test_an_overloaded_server_that_names_a_time_leaves_it_to_another_target() -> None:
+    assert decide(situation(FailureKind.OVERLOADED, retry_after=3.0), tries_per_target=3, jitter=0.0).step is Step.NEXT
+    assert decide(situation(FailureKind.OVERLOADED), tries_per_target=3, jitter=0.0).step is Step.SAME
+
+
+@pytest.mark.parametrize("kind", sorted(ELSEWHERE_FIRST))
+def test_a_target_that_rests_is_no_quicker_than_this_one(kind: FailureKind) -> None:
+    at = situation(kind, retry_after=1.0, rests=4.0)
+    assert decide(at, tries_per_target=3, jitter=0.5) == Decision(Step.SAME, 1.0)
+
+
+def test_a_target_that_rests_is_waited_for_when_this_one_may_not_be_tried_again() -> None:
+    spent = situation(FailureKind.SERVER_ERROR, tries=3, rests=4.0)
+    assert decide(spent, tries_per_target=3, jitter=0.5) == Decision(Step.NEXT, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("rests", "left", "tries"),
+    [(MAX_RETRY_AFTER_SECONDS + 0.1, 600.0, 3), (4.0, 4.5, 3), (4.0, 600.0, 1)],
+    ids=["too-long", "past-the-deadline", "no-second-try-is-wanted"],
+)
+def test_a_target_that_rests_is_not_always_waited_for(rests: float, left: float, tries: int) -> None:
+    at = situation(FailureKind.SERVER_ERROR, tries=3, rests=rests, left=left)
+    assert decide(at, tries_per_target=tries, jitter=0.5).step is Step.STOP
+
+
+def test_another_key_of_the_provider_has_a_limit_of_its_own() -> None:
+    at = situation(FailureKind.RATE_LIMITED, tries=3, retry_after=20.0, another_key=True)
+    assert decide(at, tries_per_target=1, jitter=0.5) == Decision(Step.SAME)
+
+
+def test_a_request_that_is_too_large_by_itself_is_so_for_every_key() -> None:
+    at = situation(FailureKind.RATE_LIMITED, another_key=True, most=1)
+    assert decide(at, tries_per_target=3, jitter=0.5).step is Step.NEXT
 
 
 def test_a_time_too_far_off_goes_onward() -> None:

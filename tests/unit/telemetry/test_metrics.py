@@ -184,13 +184,13 @@ def test_a_directory_that_has_gone_costs_nobody_anything(tmp_path: Path) -> None
     assert scrape(metrics)[names.BUILD_INFO].samples
 
 
-def test_the_state_of_local_engines_is_read_at_the_scrape() -> None:
+def test_the_state_of_targets_and_engines_is_read_at_the_scrape() -> None:
     local = target("local", "small", "local")
     catalog = Catalog({"small": Model("small", (local, target()))}, {}, {})
-    problems = {"local": "starting"}
+    unusable = {"local/small"}
     parts = SimpleNamespace(
         queues={"local": SimpleNamespace(waiting=3)},
-        engine_problems=lambda: list(problems.items()),
+        unusable=lambda now: unusable,
         limits=lambda: iter(()),
     )
     metrics = Metrics(catalog.models)
@@ -200,9 +200,10 @@ def test_the_state_of_local_engines_is_read_at_the_scrape() -> None:
         samples = scrape(metrics)[names.TARGET_HEALTHY].samples
         return {dict(labels)["target"]: value for (_, labels), value in samples.items()}
 
-    assert healthy() == {"local/small": 0}
-    problems["local"] = ""
-    assert healthy() == {"local/small": 1}
+    hosted = target().name
+    assert healthy() == {"local/small": 0, hosted: 1}
+    unusable.clear()
+    assert healthy() == {"local/small": 1, hosted: 1}
     parsed = scrape(metrics)
     assert parsed[names.QUEUE_DEPTH].value(names.QUEUE_DEPTH, provider="local") == 3
     assert parsed[names.LOG_LINES_DROPPED].value(names.LOG_LINES_DROPPED) == 0
