@@ -325,7 +325,8 @@ class DataPlaneProtocol(HttpToolsProtocol):
             # Some clients (Java's own, for one) offer HTTP/2 with each POST. The parser takes no body after an offer,
             # so the request is read once more as if there had been none.
             self._upgrade_offered = False
-            lines = [b"%b %b HTTP/1.1" % (self.parser.get_method(), self.url)]
+            version = self.parser.get_http_version().encode("ascii")
+            lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
             lines += [b"%b: %b" % (name, value) for name, value in self._head if name != b"upgrade"]
             self.parser = _new_parser(self)
             self._fed_bytes = 0

@@ -324,6 +324,20 @@ async def test_an_offer_of_http_2_is_declined_and_the_body_read(served: Served, 
     assert (await client.answer()).body == b"two"
 
 
+async def test_an_offer_does_not_change_the_version_of_a_request(served: Served) -> None:
+    client = await served.connect()
+    offer = b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 1\r\n\r\n2"
+    await client.send(b"POST /v1/stream HTTP/1.0\r\n" + offer)
+    answer = await client.answer()
+    assert "transfer-encoding" not in answer.headers
+    assert answer.body == b"data: 0\n\ndata: 1\n\n"
+
+
+async def test_an_offer_without_a_version_is_a_400(served: Served) -> None:
+    request = b"POST /HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 1\r\n\r\n2"
+    await refused(served, request, 400, "malformed_http")
+
+
 async def test_a_cold_upgrade_is_declined_by_answering(served: Served) -> None:
     client = await served.connect()
     await client.send(b"GET /cold HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
