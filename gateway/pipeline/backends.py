@@ -21,8 +21,8 @@ from gateway.pipeline.backend import Backend, Concurrency
 from gateway.pipeline.plan import Route
 from gateway.pipeline.provider_keys import ProviderKeys
 from gateway.pipeline.reply import static_headers
-from gateway.pipeline.upstream_limits import UpstreamLimits
 from gateway.pipeline.rests import Rests, TargetRests
+from gateway.pipeline.upstream_limits import UpstreamLimits
 from gateway.upstream.base import Origin, RequestHead, Upstream
 from gateway.upstream.connect import make_ssl_context
 from gateway.upstream.local import LocalUpstream, local_origin
@@ -35,7 +35,17 @@ DEFAULT_QUEUE: Final = 64
 class _Provider:
     """What the targets of one provider share, and keep when another configuration has the provider too."""
 
-    __slots__ = ("certificates", "concurrency", "keys", "origin", "path", "rests", "settings", "upstream")
+    __slots__ = (
+        "_earlier_rests",
+        "certificates",
+        "concurrency",
+        "keys",
+        "origin",
+        "path",
+        "rests",
+        "settings",
+        "upstream",
+    )
 
     def __init__(
         self,
@@ -58,11 +68,20 @@ class _Provider:
             self.concurrency = before.concurrency
         if before is not None and self.keys is not None and before.settings.keys == settings.keys:
             self.keys = before.keys
-
         self.rests: dict[str, TargetRests] = {}
         """Of each of its models that is a target."""
+        self._earlier_rests: dict[str, TargetRests] = {}
         if before is not None and _asks_the_same(settings, before.settings):
-            self.rests = dict(before.rests)
+            self._earlier_rests = before.rests
+
+    def rests_of(self, model: str, everyone: Rests) -> TargetRests:
+        """The rests of one of its models; *everyone* is told of them."""
+        rests = self.rests.get(model) or self._earlier_rests.get(model)
+        if rests is None:
+            rests = TargetRests(everyone, max(1, len(self.settings.keys)))
+        self.rests[model] = rests
+        return rests
+
     def take_effect(self) -> None:
         """Let the limits that are shared with an earlier configuration be those of this one."""
         if self.concurrency is not None and self.settings.max_concurrency:
@@ -89,8 +108,8 @@ class Backends:
         """
         self._settings = settings
         self._engines = engines
-        self.queues: dict[str, LocalUpstream] = {}
         self._rests: Rests = before._rests if before is not None else Rests()
+        self.queues: dict[str, LocalUpstream] = {}
         """The clients that wait for a local engine's slots, by provider."""
         self._providers: dict[str, _Provider] = {}
         for name, provider in settings.providers.items():
@@ -129,12 +148,8 @@ class Backends:
 
     def engine_problems(self) -> list[tuple[str, str]]:
         """Each local engine's provider, with the reason why it cannot answer now, or an empty text."""
-        return [
-            (name, "" if engine.state is EngineState.READY else explain(engine))
-            for name, engine in self._engines.items()
-        ]
+        return [(name, "" if engine.state in WELL else explain(engine)) for name, engine in self._engines.items()]
 
-    def _remember_limits(self, before: Backends) -> None:
     def unusable(self, now: float) -> set[str]:
         """The names of the targets that would not be asked now: they rest, or their engine is down."""
         down = {name for name, problem in self.engine_problems() if problem}
@@ -143,6 +158,7 @@ class Backends:
             backend.target.name for backend in backends if backend.target.provider in down or backend.rests_for(now)
         }
 
+    def _remember_limits(self, before: Backends) -> None:
         for name, route in self._routes.items():
             earlier = before._routes.get(name)
             known = {backend.target.name: backend for backend in earlier.backends} if earlier is not None else {}
@@ -178,16 +194,10 @@ class Backends:
             heads,
             static_headers(None if model.many else model.id, target.provider, target.name),
             provider.concurrency,
+            provider.rests_of(target.model, self._rests),
             provider.keys,
-            self._rests_of(provider, target),
         )
 
-
-    def _rests_of(self, provider: _Provider, target: Target) -> TargetRests:
-        rests = provider.rests.get(target.model)
-        if rests is None:
-            rests = provider.rests[target.model] = TargetRests(self._rests, max(1, len(provider.settings.keys)))
-        return rests
 
 def _offers(engine: Engine | None) -> Callable[[str], bool | None] | None:
     """What a local engine's model can do, of what its provider file calls conditional; by now that is tools alone."""
@@ -203,16 +213,6 @@ def _headers(settings: ProviderSettings, spec: ProviderSpec, key: str) -> tuple[
     return tuple(headers)
 
 
-def _queue_limit(settings: ProviderSettings) -> int:
-    return settings.queue if settings.queue is not None else DEFAULT_QUEUE
-
-
-def _remote(name: str, settings: ProviderSettings, upstream: Upstream, before: _Provider | None) -> _Provider:
-    """A provider behind an address or a unix socket of the operator's choosing."""
-    spec = load_spec(settings.type)
-    url = urlsplit(settings.address(spec))
-    context = None
-    certificates = stamps_of(settings)
 def _asks_the_same(settings: ProviderSettings, before: ProviderSettings) -> bool:
     """Whether what the provider has said of its limits still holds: for the same keys, at the same place."""
     return (settings.type, settings.base_url, settings.unix_socket, settings.keys) == (
@@ -223,6 +223,16 @@ def _asks_the_same(settings: ProviderSettings, before: ProviderSettings) -> bool
     )
 
 
+def _queue_limit(settings: ProviderSettings) -> int:
+    return settings.queue if settings.queue is not None else DEFAULT_QUEUE
+
+
+def _remote(name: str, settings: ProviderSettings, upstream: Upstream, before: _Provider | None) -> _Provider:
+    """A provider behind an address or a unix socket of the operator's choosing."""
+    spec = load_spec(settings.type)
+    url = urlsplit(settings.address(spec))
+    context = None
+    certificates = stamps_of(settings)
     if url.scheme == "https" and settings.unix_socket is None:
         # Connections are shared by those who have the same context, so one that would be alike is not made anew.
         known = before.origin.ssl_context if before is not None and before.certificates == certificates else None
