@@ -104,6 +104,11 @@ class Connection(asyncio.Protocol):
         self._detach()
         self._transport.close()
 
+    def forsake(self) -> None:
+        """Nobody waits any more for it to open, so its pool never has it, whatever the transport still tells."""
+        self.lost = True
+        self._pool.forget(self)
+
     def pause_reading(self) -> None:
         if not self._paused and not self.lost:
             self._paused = True
@@ -118,7 +123,10 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._pool.connections.add(self)
+        if self.lost:
+            self._transport.abort()
+        else:
+            self._pool.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
         if self.resting:

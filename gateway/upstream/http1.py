@@ -104,8 +104,19 @@ class Http1Upstream:
             self._watch.deadline = loop.time() + self._sweep_seconds
             self._deadlines.add(self._watch)
         pool.opening += 1
+        made: list[Connection] = []
+
+        def make() -> Connection:
+            made.append(Connection(pool, loop))
+            return made[-1]
+
         try:
-            connection = await connect(pool.origin, self._resolver, lambda: Connection(pool, loop))
+            connection = await connect(pool.origin, self._resolver, make)
+        except BaseException:
+            # uvloop may have told a connection that it is open, and never tells it that it was closed again.
+            for unfinished in made:
+                unfinished.forsake()
+            raise
         finally:
             pool.opening -= 1
         if self._closed:
