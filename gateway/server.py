@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import uvicorn
 
+from gateway import interruption
 from gateway.data_plane.limits import WireLimits
 from gateway.data_plane.uvicorn_protocol import DataPlaneProtocol, Plane
 from gateway.deadlines import Deadlines
@@ -88,7 +89,7 @@ def run(
     options: ServerOptions,
     on_listening: Callable[[], Any] = lambda: None,
 ) -> int:
-    """Serve on *sock* until a signal ends it, and return the exit code: 0, or `FORCED_EXIT`.
+    """Serve on *sock* until a signal ends it, and return the exit code: 0, `FORCED_EXIT`, or that of a given-up start.
 
     *on_listening* is called, and if it is a coroutine run beside the server, once connections are accepted. What
     *create* raises is passed on.
@@ -120,7 +121,7 @@ async def serve(
         starting = asyncio.ensure_future(create())
         application = await _unless_stopped(starting, server)
         if application is None:
-            return server.exit_code
+            return interruption.exit_code(server.stopped_by)
         try:
             await server.serve_application(application, sock, on_listening)
         finally:
@@ -132,11 +133,11 @@ async def _unless_stopped(starting: asyncio.Future[ServedApplication], server: _
     while not starting.done():
         await asyncio.wait({starting}, timeout=0.1)
         if server.should_exit and not starting.done():
+            interruption.leave_soon(server.stopped_by)
             starting.cancel()
             await asyncio.wait({starting})
-            break
-    if starting.cancelled():
-        return None
+            # A failure by now is one of being cut off.
+            return None if starting.cancelled() or starting.exception() else starting.result()
     return starting.result()
 
 
@@ -161,6 +162,8 @@ class _Server(uvicorn.Server):
         self._terminal = Terminal()
         self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self._reload_asked = False
+        self.stopped_by = 0
+        """The first signal that told it to stop."""
         self._beside: set[asyncio.Task[Any]] = set()
 
     @property
@@ -258,6 +261,7 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True
+        self.stopped_by = self.stopped_by or sig
         self.should_exit = True
 
     def _handle_hangup(self, sig: int, frame: FrameType | None) -> None:

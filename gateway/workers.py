@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gateway import interruption
 from gateway.owned_parts import OwnedParts
 from gateway.reload.fleet import Fleet, Worker
 from gateway.reload.orders import Ask, Report, Tell, from_line
@@ -82,6 +83,7 @@ class _Workers:
         self._all_ready = asyncio.Event()
         self._stopping = asyncio.Event()
         self._forced = False
+        self._stopped_by = 0
         self._exit_code = 0
 
     async def run(self, on_listening: Callable[[], Any]) -> int:
@@ -105,6 +107,8 @@ class _Workers:
                 task.cancel()
             for number in signals:
                 loop.remove_signal_handler(number)
+        if self._stopped_by and not self._all_ready.is_set():
+            return interruption.exit_code(self._stopped_by)
         return FORCED_EXIT if self._forced else self._exit_code
 
     async def _announce(self, on_listening: Callable[[], Any]) -> None:
@@ -188,6 +192,7 @@ class _Workers:
             if not self._stopping.is_set():
                 self._reloader.reload_soon(RELOAD_SIGNAL)
         else:
+            self._stopped_by = self._stopped_by or number
             self._stop(signal.SIGTERM)
 
     def _stop(self, number: signal.Signals) -> None:

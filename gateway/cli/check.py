@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from gateway import interruption
 from gateway.catalog import Catalog
 from gateway.cli import console
 from gateway.cli.console import ExitCode
@@ -36,7 +36,7 @@ def check(
             raise typer.Exit(ExitCode.CONFIG) from None
         raise
     catalog = Catalog.build(settings)
-    probes = asyncio.run(ask_all(settings, catalog)) if live else []
+    probes = interruption.run(ask_all(settings, catalog)) if live else []
     if as_json:
         console.print_json(_report(settings, catalog, probes))
     else:

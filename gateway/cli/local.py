@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,6 +11,7 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.text import Text
 
+from gateway import interruption
 from gateway.cli.console import ExitCode, err, fail, note, out, print_json
 from local_engine.doctor import Finding, Verdict, examine
 from local_engine.download import Progress as OnProgress
@@ -83,7 +83,7 @@ def rm(name: str = typer.Argument(help="A model of `gateway local list`."), as_j
 @app.command("doctor")
 def doctor(as_json: bool = _json) -> None:
     """Look at everything a local model needs, and run one."""
-    findings = asyncio.run(_examine(show=not as_json))
+    findings = interruption.run(_examine(show=not as_json))
     if as_json:
         print_json([asdict(finding) for finding in findings])
     if any(finding.verdict is Verdict.FAIL for finding in findings):

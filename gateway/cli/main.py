@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from gateway.__about__ import COMMAND, __version__
+from gateway.interruption import Interruptions, exit_code, told
 
 # Boxes and colours are for people. Through a pipe they only get in the way, and rich's help takes 0.2 s to import.
 _MARKUP: Literal["rich"] | None = "rich" if sys.stdout.isatty() else None
@@ -101,10 +102,19 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave the process with the exit code its outcome has."""
+    with Interruptions() as interruptions:
+        try:
+            _run(arguments)
+        except (SystemExit, KeyboardInterrupt):
+            if interruptions.number is None:
+                raise
+            sys.stderr.write(f"{told(interruptions.number)}\n")
+            sys.exit(exit_code(interruptions.number))
+
+
+def _run(arguments: Sequence[str] | None) -> NoReturn:
     try:
         typer.main.get_command(app)(args=arguments, prog_name=COMMAND)
-    except KeyboardInterrupt:
-        sys.exit(130)
     except Exception as error:  # the edge: what has words of its own is told, the rest raised again
         known = _known_error(error)
         if known is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections import Counter
@@ -15,6 +14,7 @@ import typer
 from rich.text import Text
 
 from adapters.target import Target
+from gateway import interruption
 from gateway.catalog import Catalog, Model
 from gateway.cli.check import ConfigFile
 from gateway.cli.console import ExitCode, fail, note, out, print_json
@@ -66,11 +66,11 @@ def probe(
         fail("--output needs --write.", ExitCode.USAGE)
     wanted = tuple(only or ())
     try:
-        bill = asyncio.run(rehearse(found, wanted))
+        bill = interruption.run(rehearse(found, wanted))
         note(_announcement(found, bill))
         if not yes and not _confirmed():
             fail("nothing was sent; --yes sends without asking.", ExitCode.USAGE)
-        findings = asyncio.run(_probe(settings, catalog, model, found, wanted))
+        findings = interruption.run(_probe(settings, catalog, model, found, wanted))
     except UnreachableError as error:
         fail(f"{found.name} cannot be probed: {error}", ExitCode.UNREACHABLE)
     findings = [one for one in findings if _is_wanted(one.fact, wanted)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import socket
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from gateway import interruption
 from gateway.cli.check import ConfigFile
 from gateway.cli.console import ExitCode, fail, note, out
 from gateway.cli.readiness import Health, wait_until_ready
@@ -61,7 +61,10 @@ def serve(
     except ListenError as error:
         fail(str(error))
     with sock:
-        raise typer.Exit(_serve(settings, sock, source, watch=reload, migrate=migrate, show_key=show_key))
+        code = _serve(settings, sock, source, watch=reload, migrate=migrate, show_key=show_key)
+    if code > interruption.exit_code(0):
+        note(interruption.told(code - interruption.exit_code(0)))
+    raise typer.Exit(code)
 
 
 def _serve(
@@ -73,7 +76,7 @@ def _serve(
     patience = _READY_SECONDS if _fetch_models(settings) else _READY_WITHOUT_MODEL_SECONDS
     configure_logging(settings.telemetry.log_format, settings.telemetry.log_level)
     try:
-        first_key = asyncio.run(_prepare(settings, migrate=migrate))
+        first_key = interruption.run(_prepare(settings, migrate=migrate))
         key = None if first_key is None else key_to_paste(first_key, show=show_key)
         return _run(settings, sock, source, key, patience, watch=watch)
     except START_ERRORS as error:
@@ -95,8 +98,8 @@ def _run(
     if settings.server.workers > 1:
         from gateway.workers import supervise
 
-        with asyncio.Runner(loop_factory=server.loop_factory()) as runner:
-            return runner.run(supervise(settings, sock, when_listening, source=source, watch=watch))
+        supervising = supervise(settings, sock, when_listening, source=source, watch=watch)
+        return interruption.run(supervising, server.loop_factory())
 
     from gateway.app import Application
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from gateway import interruption
 from gateway.cli.console import ExitCode, fail
 from gateway.settings import load_settings
 from gateway.storage.database import Database
@@ -37,7 +37,7 @@ def with_database(
             return await work(database)
 
     try:
-        return asyncio.run(run())
+        return interruption.run(run())
     except StorageUnavailableError as error:
         fail(error.message, ExitCode.UNREACHABLE)
     except StorageError as error:

@@ -204,7 +204,9 @@ class TargetSettings(_Section):
     price: PriceSettings | None = Field(default=None, description="In place of the catalogue's price.")
     context_window: int | None = Field(default=None, ge=1, description="Most tokens of prompt and answer.")
     max_output_tokens: int | None = Field(default=None, ge=1, description="Most tokens of an answer.")
-    traits: dict[str, str] = Field(default={}, description="Words of yours that `gateway models show` tells: region, hardware.")
+    traits: dict[str, str] = Field(
+        default={}, description="Words of yours that `gateway models show` tells: region, hardware."
+    )
     overrides: dict[str, Any] = Field(default={}, description="Facts that differ from the provider file's.")
 
 
