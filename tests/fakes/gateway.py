@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import functools
 import json
-import os
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from gateway.services import Services
 from gateway.storage.tables import requests
 from gateway.upstream.http1 import Http1Upstream
 from gateway.upstream.pool import PoolStats
+from tests.fakes.databases import MEMORY, migrated_sqlite
 from tests.fakes.loopback_server import Loopback, serving
 from tests.fakes.raw_client import Answer, RawClient, post
 from tests.fakes.scripted_server import ScriptedServer
@@ -33,8 +33,6 @@ CLIENTS = ("own", "httpx")
 KEY = "gw-test-key-0123456789abcdef"
 PROVIDER_KEY = "sk-provider-secret-0123456789"
 CHAT = "/v1/chat/completions"
-# The many small databases of a test run are not worth waiting for a disk.
-_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 HELLO = {"role": "user", "content": "Say hello."}
 
 
@@ -185,9 +183,10 @@ async def running_gateway(
     ``auth: {mode: open}`` stands in the settings.
     """
     limits = limits or WireLimits()
-    with tempfile.TemporaryDirectory(dir=_MEMORY, ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY, ignore_cleanup_errors=True) as folder:
         path = Path(folder, "config.yaml")
         path.write_text(json.dumps({"version": 1, **settings}))  # JSON is YAML
+        Path(folder, "gateway.db").write_bytes(await migrated_sqlite())
         flags = {
             "storage.database_url": f"sqlite+aiosqlite:///{folder}/gateway.db",
             "server.upstream_client": upstream_client,

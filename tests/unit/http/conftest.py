@@ -20,8 +20,8 @@ from gateway.services import Services
 from gateway.settings import load_settings
 from gateway.storage.database import Database
 from gateway.storage.keys import open_key_store
-from gateway.storage.schema import prepare_schema
 from gateway.telemetry.metrics import Metrics
+from tests.fakes.databases import migrated_sqlite
 
 ADMIN_KEY = "admin-key-0123456789"
 KEY = "sk-existing-key-0123456789"
@@ -78,11 +78,11 @@ async def services(tmp_path: Path) -> AsyncIterator[Services]:
     path = tmp_path / "config.yaml"
     path.write_text(CONFIG)
     url = f"sqlite+aiosqlite:///{tmp_path}/gateway.db"
+    (tmp_path / "gateway.db").write_bytes(await migrated_sqlite())
     settings = load_settings(path, environ={}, flags={"storage.database_url": url})
     catalog = Catalog.build(settings)
     database = Database(url)
     await database.connect()
-    await prepare_schema(database)
     keys = await open_key_store(database, {})
     authenticator = Authenticator(keys)
     await authenticator.poll()
