@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +35,8 @@ class Configuration:
     settings: Settings
     catalog: Catalog
     backends: Backends
+    bridges: Mapping[str, str] = field(default_factory=dict)
+    """Where each bridge listens, by its provider's name."""
 
 
 @dataclass(slots=True)

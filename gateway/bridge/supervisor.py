@@ -8,25 +8,16 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 from gateway.bridge.errors import BridgeCrashedError, BridgeError
 from gateway.bridge.orders import Orders
 from gateway.bridge.process import BridgeProcess
 from gateway.bridge.refusing import refuse_connections, somebody_waits
+from gateway.bridge.state import BridgeState, publish
 from local_engine.rundir import RunDirectory
 
 _log = logging.getLogger(__name__)
 _BACKLOG = 1024
-
-
-class BridgeState(StrEnum):
-    IDLE = "idle"  # nobody has asked yet, or nobody since it last ended
-    STARTING = "starting"
-    READY = "ready"
-    RESTARTING = "restarting"  # it failed a moment ago; waiting for it is worth while
-    FAILED = "failed"  # it will be tried again, but until then requests are refused
-    STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +42,7 @@ class Bridge:
     def __init__(self, name: str, make_orders: Callable[[], Orders], pace: Pace | None = None) -> None:
         self.name = name
         self.socket_path = ""
-        self.state = BridgeState.STOPPED
+        self._state = BridgeState.STOPPED
         self.restarts = 0
         """How often a process was started after the first."""
         self.last_error = ""
@@ -64,6 +55,16 @@ class Bridge:
         self._listener: socket.socket | None = None
         self._process: BridgeProcess | None = None
         self._run: asyncio.Task[None] | None = None
+
+    @property
+    def state(self) -> BridgeState:
+        """How it is; `state_at` tells the same to other processes."""
+        return self._state
+
+    @state.setter
+    def state(self, state: BridgeState) -> None:
+        self._state = state
+        publish(self.socket_path, state)
 
     @property
     def pid(self) -> int | None:

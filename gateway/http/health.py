@@ -11,6 +11,7 @@ from typing import Final
 import orjson
 from fastapi import APIRouter, Response
 
+from gateway.bridge.state import BridgeState, state_at
 from gateway.services import Services
 from gateway.storage.database import Database
 from gateway.storage.errors import StorageError
@@ -30,6 +31,8 @@ class Check:
     reason: str = ""
     """Why it is not fine, in words for an operator that give nothing away; empty when it is."""
     required: bool = True
+    state: str = ""
+    """A word for how it is, where fine says too little: a bridge that nobody has asked yet is idle."""
 
     @property
     def ok(self) -> bool:
@@ -50,9 +53,7 @@ def health_router(services: Services) -> APIRouter:
         checks = await readiness.checks()
         is_ready = all(check.ok for check in checks if check.required)
         status = ("ready" if all(check.ok for check in checks) else "degraded") if is_ready else "not ready"
-        details = {
-            check.name: {"ok": check.ok, **({"reason": check.reason} if check.reason else {})} for check in checks
-        }
+        details = {check.name: _details(check) for check in checks}
         return _answer(200 if is_ready else 503, {"status": status, "checks": details})
 
     for path, answer in (("/health/live", live), ("/health/ready", ready)):
@@ -79,7 +80,7 @@ class Readiness:
             Check("accepting", draining),
             Check("config", models),
             *await self._storage_checks(),
-            *self._engine_checks(),
+            *self._backend_checks(),
         ]
 
     async def _storage_checks(self) -> list[Check]:
@@ -94,8 +95,11 @@ class Readiness:
                 self._storage_at = self._clock()
             return self._storage
 
-    def _engine_checks(self) -> list[Check]:
-        down = dict(self._services.backends.engine_problems())
+    def _backend_checks(self) -> list[Check]:
+        """The local engines and the bridges: what this gateway runs itself to answer requests."""
+        engines = dict(self._services.backends.engine_problems())
+        bridges = {name: state_at(socket) for name, socket in self._services.current.bridges.items()}
+        down = {**engines, **{name: _bridge_problem(state) for name, state in bridges.items()}}
         # A model with another target is still answered, so its engine is missed but not required.
         lost = [
             model
@@ -103,7 +107,21 @@ class Readiness:
             if all(down.get(target.provider) for target in model.targets)
         ]
         required = len(lost) == len(self._services.catalog.models)
-        return [Check(f"engine {provider}", reason, required) for provider, reason in sorted(down.items())]
+        return [
+            *(Check(f"engine {name}", reason, required) for name, reason in sorted(engines.items())),
+            *(Check(f"bridge {name}", down[name], required, state) for name, state in sorted(bridges.items())),
+        ]
+
+
+def _bridge_problem(state: BridgeState) -> str:
+    # Why it failed is in the library's words, which may hold anything: the log masks them.
+    return "" if state.answers else f"it is {state.value}; the log says why"
+
+
+def _details(check: Check) -> dict[str, object]:
+    state = {"state": check.state} if check.state else {}
+    reason = {"reason": check.reason} if check.reason else {}
+    return {"ok": check.ok, **state, **reason}
 
 
 async def _attempt(name: str, look: Callable[[], Awaitable[str | None]]) -> Check:

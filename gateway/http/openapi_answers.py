@@ -108,7 +108,7 @@ ANSWERS: Final[Schema] = {
             "status": {"enum": ["ready", "degraded", "not ready"]},
             "checks": {
                 "type": "object",
-                "additionalProperties": _object({"ok": {"type": "boolean"}}, {"reason": _TEXT}),
+                "additionalProperties": _object({"ok": {"type": "boolean"}}, {"state": _TEXT, "reason": _TEXT}),
             },
         }
     ),

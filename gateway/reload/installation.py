@@ -30,7 +30,7 @@ def build(settings: Settings, reached: Reached, upstream: Upstream, before: Back
         register_secret(secret)
     catalog = Catalog.build(settings)
     backends = Backends(owned.reached_by(settings, reached.bridges), catalog, upstream, reached.engines, before)
-    return Configuration(settings, catalog, backends)
+    return Configuration(settings, catalog, backends, reached.bridges)
 
 
 class Installation:

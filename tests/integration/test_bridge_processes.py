@@ -29,6 +29,13 @@ async def answered(gateway: GatewayProcess) -> None:
     assert answer.status == 200, answer.body
 
 
+async def state(gateway: GatewayProcess) -> str:
+    client = await gateway.connect()
+    await client.send(b"GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n")
+    told: str = (await client.answer(10)).json["checks"]["bridge acme"]["state"]
+    return told
+
+
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -60,10 +67,13 @@ async def test_workers_share_one_bridge(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     async with gateway_process(tmp_path, config(log, workers=2), modules=[STAND_IN]) as gateway:
         await gateway.until_ready()
+        assert await state(gateway) == "idle"
         for _ in range(8):
             await answered(gateway)
 
         assert len({event["pid"] for event in events(log)}) == 1
+        for _ in range(8):  # whichever of them is asked
+            assert await state(gateway) == "ready"
 
 
 async def test_a_gateway_without_the_library_does_not_start(tmp_path: Path) -> None:

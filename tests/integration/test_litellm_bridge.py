@@ -7,12 +7,13 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gateway.bridge.errors import BridgeMissingError
 from tests.fakes.bridged import KEY_OF_PROVIDER, bridge, bridged_gateway, events
-from tests.fakes.gateway import CHAT, HELLO, chat_body, request, running_gateway
+from tests.fakes.gateway import CHAT, HELLO, RunningGateway, chat_body, request, running_gateway
 
 
 @pytest.fixture
@@ -162,6 +163,32 @@ async def test_a_library_that_cannot_be_loaded_is_a_503_that_hides_the_reason(lo
     assert answer.status == 503
     assert "the bridge 'acme' is not running" in answer.json["error"]["message"]
     assert "told not to load" not in answer.body.decode()
+
+
+async def readiness(gateway: RunningGateway) -> tuple[int, dict[str, Any]]:
+    client = await gateway.connect()
+    await client.send(b"GET /health/ready HTTP/1.1\r\nhost: x\r\n\r\n")
+    answer = await client.answer(10)
+    return answer.status, answer.json["checks"]["bridge acme"]
+
+
+async def test_readiness_calls_it_idle_until_it_is_asked_and_ready_then(log: Path) -> None:
+    async with bridged_gateway(bridge(log)) as gateway:
+        before = await readiness(gateway)
+        await gateway.chat(timeout=30)
+        after = await readiness(gateway)
+
+    assert before == (200, {"ok": True, "state": "idle"})
+    assert after == (200, {"ok": True, "state": "ready"})
+
+
+async def test_a_gateway_whose_only_bridge_has_failed_is_not_ready(log: Path) -> None:
+    async with bridged_gateway(bridge(log, env={"STAND_IN_IMPORT": "fails"})) as gateway:
+        await gateway.chat(timeout=30)
+        status, check = await readiness(gateway)
+
+    assert (status, check["ok"], check["state"]) == (503, False, "failed")
+    assert check["reason"] == "it is failed; the log says why"
 
 
 async def test_a_missing_library_ends_the_start_and_names_what_to_install(log: Path) -> None:

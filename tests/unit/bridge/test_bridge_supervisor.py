@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from gateway.bridge.orders import Orders
-from gateway.bridge.supervisor import Bridge, BridgeState, Pace
+from gateway.bridge.state import BridgeState, state_at
+from gateway.bridge.supervisor import Bridge, Pace
 from tests.fakes.bridged import events, stand_in_on_path
 
 QUICK = Pace(first_backoff_seconds=0.02, longest_backoff_seconds=0.2)
@@ -58,12 +59,12 @@ async def ask(bridge: Bridge) -> bytes:
 
 
 async def test_it_is_idle_until_somebody_asks(bridge: Bridge) -> None:
-    assert (bridge.state, bridge.pid) == (BridgeState.IDLE, None)
+    assert (bridge.state, state_at(bridge.socket_path), bridge.pid) == (BridgeState.IDLE, BridgeState.IDLE, None)
 
     answer = await ask(bridge)
 
     assert answer.startswith(b"HTTP/1.1 200")
-    assert bridge.state is BridgeState.READY
+    assert bridge.state is state_at(bridge.socket_path) is BridgeState.READY
 
 
 async def test_requests_that_come_while_it_starts_are_all_answered_by_one_process(bridge: Bridge, told: Told) -> None:
@@ -101,7 +102,7 @@ async def test_stopping_it_leaves_no_socket_and_no_process(bridge: Bridge) -> No
     assert not place.exists()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    assert bridge.state is BridgeState.STOPPED
+    assert bridge.state is state_at(bridge.socket_path) is BridgeState.STOPPED
 
 
 async def test_only_its_owner_may_enter_where_the_socket_is(bridge: Bridge) -> None:

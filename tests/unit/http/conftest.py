@@ -98,6 +98,7 @@ async def services(tmp_path: Path) -> AsyncIterator[Services]:
         metrics=Metrics(catalog.models),
         settlements=SimpleNamespace(flush=lambda: None),
         backends=Backends(),
+        current=SimpleNamespace(bridges={}),
         clock=time.monotonic,
         draining=False,
         reloads=Reloads(),
