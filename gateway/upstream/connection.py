@@ -10,6 +10,7 @@ import httptools
 from adapters.errors import ProviderError
 from adapters.types import FailureKind
 from gateway.upstream.response import Http1Response
+from gateway.upstream.whole_answer import WholeAnswer, whole_answer
 
 if TYPE_CHECKING:
     from gateway.upstream.pool import OriginPool
@@ -68,7 +69,7 @@ class Connection(asyncio.Protocol):
         self.lost = False
         self._paused = False
         self._reused = False
-        self._waiter: asyncio.Future[Http1Response] | None = None
+        self._waiter: asyncio.Future[Http1Response | WholeAnswer] | None = None
         self._response: Http1Response | None = None
         self._failure: ProviderError | None = None
         self._pieces: list[bytes] = []
@@ -81,11 +82,10 @@ class Connection(asyncio.Protocol):
 
     # What the pool and the client ask
 
-    def request(self, head: bytes, body: bytes) -> asyncio.Future[Http1Response]:
+    def request(self, head: bytes, body: bytes) -> asyncio.Future[Http1Response | WholeAnswer]:
         """Write a request; the future gives the response once its head is here."""
         self._waiter = waiter = self._loop.create_future()
-        self._headers: dict[str, str] = {}
-        self._header_count = self._read_bytes = self._interim_answers = 0
+        self._read_bytes = self._interim_answers = 0
         self._reusable = self.resting = False
         if len(body) < _LARGE_BODY_BYTES:
             self._transport.write(head + body)
@@ -132,6 +132,8 @@ class Connection(asyncio.Protocol):
         if self.resting:
             # Nobody asked for these bytes, so whatever came next could not be told from them.
             self.abort()
+            return
+        if not self._read_bytes and (answer := whole_answer(data)) is not None and self._take_whole(answer):
             return
         parser = self._parser
         assert parser is not None
@@ -203,6 +205,8 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         if self.resting:
             raise _StopParsingError
+        self._headers: dict[str, str] = {}
+        self._header_count = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._response is not None:
@@ -244,6 +248,17 @@ class Connection(asyncio.Protocol):
             self._reusable = self._parser.should_keep_alive()
 
     # The end of an answer
+
+    def _take_whole(self, answer: WholeAnswer) -> bool:
+        """Hand over an answer that came in one read; False if whoever waited for it has just left."""
+        waiter = self._waiter
+        if waiter is None or waiter.done():
+            return False
+        self._waiter = None
+        self.resting = self._reusable = True
+        self._settle()
+        waiter.set_result(answer)
+        return True
 
     def _settle(self) -> None:
         """The answer is whole: go back to the pool, or close."""

@@ -13,6 +13,7 @@ from gateway.upstream.connection import Connection, StaleConnectionError
 from gateway.upstream.pool import MAX_CONNECTIONS, OriginPool, PoolStats
 from gateway.upstream.resolve import Resolver
 from gateway.upstream.response import Http1Response
+from gateway.upstream.whole_answer import WholeAnswer
 
 SWEEP_SECONDS = 5.0
 KEEP_IDLE_SECONDS = 30.0
@@ -46,7 +47,7 @@ class Http1Upstream:
 
     async def send(
         self, head: RequestHead, body: bytes, extra_headers: bytes = b"", sending: Sending | None = None
-    ) -> Http1Response:
+    ) -> Http1Response | WholeAnswer:
         start = b"%b%d\r\n%b\r\n" % (head.wire, len(body), extra_headers)
         pool = self._pools.get(head.origin) or self._new_pool(head.origin)
         connection = pool.idle.popitem()[0] if pool.idle else await self._open_or_wait(pool)
