@@ -26,6 +26,9 @@ _EPOCH: Final = date(1970, 1, 1)
 _DAY_SECONDS: Final = 86_400
 _PER_MESSAGE: Final = 3
 
+_MOST: Final = 128
+"""Choices of an answer, and candidates of a token."""
+
 
 @dataclass(frozen=True, slots=True)
 class Generation:
@@ -55,6 +58,7 @@ class Generator:
     def generate(self, body: Body, operation: Operation, served: Served, number: str, request_id: str) -> Generation:
         """Answer a *body* that was checked; raises `RefusedError` for one that does not fit the context."""
         asked = self._reader.read(body, operation, served)
+        self._check_numbers(asked)
         chat = operation is Operation.CHAT
         prompts = [] if chat else self._prompts(body)
         counts = [_count(asked.messages)] if chat else [count_tokens(prompt) for prompt in prompts]
@@ -70,6 +74,13 @@ class Generator:
             sum(one.thought_tokens for one in spoken),
         )
         return Generation(spoken, asked, counted, self._head(asked, served, number, chat), body, operation, request_id)
+
+    def _check_numbers(self, asked: Asked) -> None:
+        """Nobody writes a thousand choices, whatever its file says of the most it takes."""
+        for name, value in (("n", asked.n), ("logprobs", asked.logprobs), ("max_tokens", asked.limit)):
+            if value is None or (isinstance(value, int) and 0 <= value <= (_MOST if name != "max_tokens" else value)):
+                continue
+            raise self._refusals.invalid(f"'{name}' : {json.dumps(value)[:80]} is no number for it", name)
 
     def whole(self, made: Generation) -> tuple[dict[str, Any], dict[str, str]]:
         """The decoded body of a whole answer, and headers that go with it."""

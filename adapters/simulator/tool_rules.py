@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import jsonschema_rs
+
 from adapters.simulator.facts import Body, has_effect
 from adapters.simulator.refusal import Refusals
 from adapters.spec import DialectSpec, ProviderSpec
@@ -50,7 +52,7 @@ class ToolRules:
         if isinstance(choice, Mapping) and has_effect(self._spec.params.get("tool_choice"), "tool_choice"):
             function = choice.get("function")
             name = function.get("name") if isinstance(function, Mapping) else None
-            if name not in names:
+            if not isinstance(name, str) or name not in names:
                 raise self._refusals.invalid(
                     f"'tool_choice' : {json.dumps(name)} is not among the tools", "tool_choice"
                 )
@@ -64,7 +66,8 @@ class ToolRules:
         for number, tool in enumerate(tools or ()):
             at = f"tools[{number}]"
             kind = tool.get("type") if isinstance(tool, Mapping) else None
-            if not isinstance(tool, Mapping) or (kind not in self._types and self._strict):
+            known = kind in self._types if isinstance(kind, str) else kind is None
+            if not isinstance(tool, Mapping) or not (known or (isinstance(kind, str) and not self._strict)):
                 raise self._refusals.invalid(f"'{at}.type' : {json.dumps(kind)} is no type of tool", f"{at}.type")
             if kind != "function":
                 continue
@@ -83,8 +86,8 @@ class ToolRules:
         if "strict" in function and self._no_strict:
             raise self._refusals.unknown_field(f"{at}.strict", function["strict"])
         parameters = function.get("parameters")
-        if parameters is not None and not isinstance(parameters, Mapping):
-            raise self._refusals.invalid(f"'{at}.parameters' : value must be an object", f"{at}.parameters")
+        if parameters is not None and not _is_schema(parameters):
+            raise self._refusals.invalid(f"'{at}.parameters' : value must be a schema", f"{at}.parameters")
         return name
 
     def _check_format(self, form: Any) -> None:
@@ -115,6 +118,8 @@ class ToolRules:
         schema = holder.get(name) if isinstance(holder, Mapping) else None
         if not isinstance(schema, Mapping):
             raise self._refusals.invalid(f"'{at}.{name}' : property is missing", at)
+        if not _is_schema(schema):
+            raise self._refusals.invalid(f"invalid JSON schema: {at}.{name}", "response_format")
         strict = isinstance(holder, Mapping) and holder.get("strict") is True
         if strict or not self._dialect.only_strict:
             self._check_schema(f"{at}.{name}", schema)
@@ -130,6 +135,13 @@ class ToolRules:
         for name, value in members.items():
             if self._nested and name not in known:
                 raise self._refusals.unknown_field(f"{at}.{name}", value)
+
+
+def _is_schema(value: Any) -> bool:
+    try:
+        return isinstance(value, Mapping) and jsonschema_rs.meta.is_valid(value)
+    except (ValueError, jsonschema_rs.ReferencingError):  # it calls itself one of a kind that is not known
+        return False
 
 
 def _nodes(at: str, schema: Any) -> Iterator[tuple[str, Schema]]:
