@@ -18,6 +18,9 @@ from gateway.errors import InvalidRequestError
 
 NULL: Final = msgspec.Raw(b"null")
 
+_LEAST: Final = -(2**63)
+_MOST: Final = 2**63 - 1
+
 
 class Check:
     """A type that the value of a parameter has to fit, and the words for it."""
@@ -39,7 +42,9 @@ def number(low: float, high: float) -> Check:
 def integer(low: int | None = None, high: int | None = None) -> Check:
     bounds = "" if low is None else f" from {low}" if high is not None else f" of at least {low}"
     bounds += "" if high is None else f" to {high}"
-    return Check(Annotated[int, Meta(ge=low, le=high)], f"a whole number{bounds}")
+    # Without bounds the decoder takes integers of any length.
+    least, most = _LEAST if low is None else low, _MOST if high is None else high
+    return Check(Annotated[int, Meta(ge=least, le=most)], f"a whole number{bounds}")
 
 
 BOOLEAN: Final = Check(bool, "true or false")
@@ -57,7 +62,7 @@ class _TextsOrTokens(Check):
     """One type in every list, which a union of types cannot say."""
 
     def __init__(self) -> None:
-        token = Annotated[int, Meta(ge=0)]
+        token = Annotated[int, Meta(ge=0, le=_MOST)]
         tokens = Annotated[list[token], Meta(min_length=1)]
         items = Annotated[list[str | token | tokens], Meta(min_length=1)]
         super().__init__(str | items, "a string, a list of strings, a list of token ids, or a list of such lists")
