@@ -32,7 +32,8 @@ class Target:
     """What the catalogue knows of the model: its state, what it reads, prices by other units."""
     context_window: int | None = None
     max_output_tokens: int | None = None
-    weight: int = 1
+    weight: float = 1.0
+    """Its share of the requests, beside the other targets' weights, where the model's strategy goes by weights."""
     traits: Mapping[str, str] = field(default_factory=dict)
     fine_tunes: FineTunes | None = None
     """The fine-tunes clients choose from, where the target stands for more than one model."""

@@ -179,6 +179,7 @@ def _target(target: TargetSettings, provider: ProviderSettings, spec: ProviderSp
         record=record,
         context_window=target.context_window or _context_window(provider, record),
         max_output_tokens=target.max_output_tokens or (listed.max_output_tokens if listed else None),
+        weight=1.0 if target.weight is None else target.weight,
         traits=dict(target.traits),
         fine_tunes=FineTunes(pattern, target.base, target.model or PLACEHOLDER, target.adapters)
         if target.base

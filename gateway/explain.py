@@ -142,13 +142,13 @@ def _order(route: Route, call: Call) -> tuple[list[Backend], UnsupportedParamete
 
 
 def _explained(route: Route, backend: Backend, call: Call, order: list[Backend], today: date) -> Explained:
-    target, position = backend.target, route.backends.index(backend) + 1
+    target = backend.target
     remarks = tuple(_remarks(target, today))
     prepared = _prepare(backend, call)
     if isinstance(prepared, ProviderError):
         return Explained(target, None, Verdict.REFUSED, prepared.message, remarks=remarks)
     place = order.index(backend) + 1 if backend in order else None
-    reason = f"{route.model.strategy}: number {position} of {len(route.backends)} in the configuration"
+    reason = f"{route.model.strategy}: {_standing(route, backend)}"
     if prepared.lossy:
         reason += "; what it lacks is emulated, so one that has it goes first"
     return Explained(
@@ -162,6 +162,15 @@ def _explained(route: Route, backend: Backend, call: Call, order: list[Backend],
         estimate=_estimate(target, call, prepared),
         remarks=remarks,
     )
+
+
+def _standing(route: Route, backend: Backend) -> str:
+    """What the policy goes by, of one target."""
+    if route.model.strategy == "weighted":
+        weight = backend.target.weight
+        total = sum(other.target.weight for other in route.backends)
+        return f"drawn first for {weight / total:.0%} of the requests" if weight else "after all that have a weight"
+    return f"number {route.backends.index(backend) + 1} of {len(route.backends)} in the configuration"
 
 
 def _prepare(backend: Backend, call: Call) -> Prepared | ProviderError:

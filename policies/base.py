@@ -12,7 +12,7 @@ from typing import Final
 from adapters.target import Target
 
 ENTRY_POINT_GROUP: Final = "switchgear.policies"
-_BUILT_IN: Final = ("priority",)
+_BUILT_IN: Final = ("priority", "weighted")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

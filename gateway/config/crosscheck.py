@@ -219,6 +219,9 @@ def _models(settings: Settings, providers: Collection[str]) -> Iterator[Finding]
                     near = did_you_mean(target.provider, providers)
                     yield (*path, "provider"), False, f"'{target.provider}' is not a provider.{near}{one_of(providers)}"
                 continue
+            if target.weight is not None and model.route.strategy == "priority":
+                message = "weights count for nothing under strategy 'priority'; set route: {strategy: weighted}"
+                yield (*path, "weight"), True, message
             if target.base and provider.local:
                 yield (*path, "base"), True, "the bundled engine serves one model, without fine-tunes over it"
                 continue

@@ -204,6 +204,13 @@ class TargetSettings(_Section):
     price: PriceSettings | None = Field(default=None, description="In place of the catalogue's price.")
     context_window: int | None = Field(default=None, ge=1, description="Most tokens of prompt and answer.")
     max_output_tokens: int | None = Field(default=None, ge=1, description="Most tokens of an answer.")
+    weight: float | None = Field(
+        default=None,
+        ge=0,
+        le=1_000_000,
+        allow_inf_nan=False,
+        description="Its share under strategy weighted; 1. With 0 it is asked when no other answers.",
+    )
     traits: dict[str, str] = Field(
         default={}, description="Words of yours that `gateway models show` tells: region, hardware."
     )
@@ -213,7 +220,9 @@ class TargetSettings(_Section):
 class RouteSettings(_Section):
     """How targets are chosen."""
 
-    strategy: Literal["priority"] = Field(default="priority", description="priority: in the order of the list.")
+    strategy: Literal["priority", "weighted"] = Field(
+        default="priority", description="priority: in the order of the list. weighted: by lot, in proportion to weight."
+    )
 
 
 class TimeoutSettings(_Section):

@@ -46,12 +46,11 @@ _REFUSED: tuple[tuple[tuple[str, ...], Callable[[Any], bool]], ...] = (
     (("models", _ANY, "route", "require"), _set),
     (("models", _ANY, "route", "max_ttft"), _set),
     (("models", _ANY, "route", "sticky"), _set),
-    (("models", _ANY, "targets", _ANY, "weight"), _set),
     (("models", _ANY, "targets", _ANY, "limits"), _set),
 )
 _REFUSED_VALUES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("auth", "mode"): ("oidc",),
-    ("models", _ANY, "route", "strategy"): ("weighted", "cheapest", "fastest", "least_busy"),
+    ("models", _ANY, "route", "strategy"): ("cheapest", "fastest", "least_busy"),
 }
 SECTIONS = tuple(pattern[0] for pattern, _ in _REFUSED if len(pattern) == 1)
 """Whole sections that are not built."""

@@ -32,7 +32,10 @@ def render(plan: Plan, report: Report, source: str) -> str:
         for name, settings in plan.providers.items():
             lines += [*_comments(_about(report, "providers", name), 2), *_entry(2, name, settings)]
     if plan.models:
-        lines += ["", 'models:  # what clients put in "model"; targets are tried in the order of the list']
+        lines += [
+            "",
+            'models:  # what clients put in "model"; targets are tried in the order of the list, or by their route',
+        ]
         for name, model in plan.models.items():
             lines += [*_comments(_about(report, "models", name), 2), *_model(name, model)]
     if plan.aliases:

@@ -41,10 +41,14 @@ class Routing:
             else:
                 kept.append(deployment)
         model: Tree = {"targets": [deployment.target for deployment in kept]}
-        if len(kept) > 1:
+        orders = {deployment.order for deployment in kept}
+        if len(orders) == 1 and len(kept) > 1:
             self._strategy(name, model, kept)
+        elif len(orders) not in (1, len(kept)):
+            text = f"'{name}': those of the same 'order' are tried in the order of the list too"
+            self._report.approximated(kept[0].path, text, about)
         for deployment in kept:
-            self._limits(name, deployment)
+            self._limits(name, deployment, drawn=model.get("route") == {"strategy": "weighted"})
         self._times(name, model, kept)
         self._retries(name, model, kept)
         if any(deployment.drop for deployment in kept) or self._setting("drop_params")[0] is True:
@@ -91,14 +95,17 @@ class Routing:
             else:
                 self._report.mapped(at, f"'{name}': {word} as strategy {ours}", about)
 
-    def _limits(self, name: str, deployment: Deployment) -> None:
+    def _limits(self, name: str, deployment: Deployment, *, drawn: bool) -> None:
+        """*drawn*: the model's targets are taken by their weights."""
         about = ("models", name)
         called = f"{deployment.target['provider']}/{deployment.target['model']}"
         for key, value in (("weight", deployment.weight), ("limits", deployment.limits)):
             if not value:
                 continue
             said = ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else f"{key} {value}"
-            if is_built(("models", "*", "targets", "*", key), value):
+            if key == "weight" and not drawn:
+                self._report.dropped(deployment.path, f"{called}: {said}, which counts for nothing here", about)
+            elif is_built(("models", "*", "targets", "*", key), value):
                 deployment.target[key] = value
                 self._report.mapped(deployment.path, f"{called}: {said}", about)
             else:

@@ -72,7 +72,7 @@ class Hook(Base):  # type: ignore[misc]
             if path.startswith(("/v1/responses", "/v1/messages")):
                 return f"not built yet: {path}"
         for model in setup.get("models", []):
-            if model.get("strategy", "order") != "order":
+            if model.get("strategy", "weighted") not in ("order", "weighted"):
                 return f"not built yet: strategy {model['strategy']}"
             if model.get("fallback_models"):
                 return "not built yet: falling back to another model"
@@ -128,6 +128,12 @@ class Hook(Base):  # type: ignore[misc]
         # Falling back to another model is not built yet: what a setup calls a fallback is one more target here.
         upstreams = [*model["targets"], *model.get("fallbacks", []), *model.get("context_fallbacks", [])]
         made: dict[str, Any] = {"targets": [self._target(case, name) for name in dict.fromkeys(upstreams)]}
+        if len(model["targets"]) > 1 and model.get("strategy", "weighted") == "weighted":
+            # A setup that asks for no order shares the load; a fallback is for when the others do not answer.
+            weights = {**dict.fromkeys(model["targets"], 1), **(model.get("weights") or {})}
+            made["route"] = {"strategy": "weighted"}
+            for name, target in zip(dict.fromkeys(upstreams), made["targets"], strict=True):
+                target["weight"] = weights.get(name, 0)
         if len(made["targets"]) > 1:
             # Who has a second provider would rather have an answer without a parameter than none.
             made["unsupported"] = "drop"

@@ -50,7 +50,7 @@ config.yaml:5:15  providers.gpu.type
 config.yaml:9:20  models.m.targets[0].provider
   'grok' is not a provider. Did you mean 'groq'?  (groq, gpu)
 config.yaml:11:17  models.m.route.strategy
-  'priorty' is not allowed here. Did you mean 'priority'?  (priority)
+  'priorty' is not allowed here. Did you mean 'priority'?  (priority, weighted)
 config.yaml:12:14  aliases.a
   the alias points to 'mm', which is not a model. Did you mean 'm'?
 7 errors; nothing was started."""
@@ -175,3 +175,12 @@ def test_a_section_with_nothing_in_it_is_as_good_as_none(tmp_path: Path) -> None
     path.write_text("server:\nmodels:\nexpose_provider_models: true\n", encoding="utf-8")
 
     assert load_settings(path, environ={}).server.port == 8080
+
+
+def test_a_weight_that_counts_for_nothing_is_an_error(tmp_path: Path) -> None:
+    provider = "providers: {gpu: {type: vllm, base_url: 'http://gpu/v1'}}\n"
+    models = "models: {m: {targets: [{provider: gpu, model: x, weight: 2}]}}\n"
+
+    assert "config.yaml:2:50  models.m.targets[0].weight\n  weights count for nothing" in _errors(
+        tmp_path, provider + models
+    )

@@ -45,7 +45,6 @@ def _load(tmp_path: Path, text: str) -> None:
         (_text(model=", route: {require: {region: eu}}"), "models.m.route.require", "require:"),
         (_text(model=", route: {max_ttft: 2s}"), "models.m.route.max_ttft", "max_ttft:"),
         (_text(model=", route: {sticky: session}"), "models.m.route.sticky", "sticky:"),
-        (_text(target=", weight: 2"), "models.m.targets[0].weight", "weight:"),
         (_text(target=", limits: {rpm: 1}"), "models.m.targets[0].limits", "limits:"),
     ],
 )

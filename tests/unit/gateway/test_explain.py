@@ -33,6 +33,12 @@ models:
   narrow: {targets: [{provider: groq, model: openai/gpt-oss-120b}]}
   deaf: {targets: [{provider: ears, model: m}]}
   soon: {targets: [{provider: cerebras, model: gemma-4-31b}]}
+  shared:
+    targets:
+      - {provider: groq, model: openai/gpt-oss-120b, weight: 3}
+      - {provider: cerebras, model: gpt-oss-120b}
+      - {provider: gpu, model: m, weight: 0}
+    route: {strategy: weighted}
 """
 HELLO = {"messages": [{"role": "user", "content": "hi"}]}
 
@@ -66,6 +72,17 @@ def test_a_plain_request_goes_to_the_targets_as_they_stand_in_the_configuration(
         ("gpu", 3, Verdict.ELIGIBLE),
     ]
     assert explanation.targets[0].reason == "priority: number 1 of 3 in the configuration"
+
+
+def test_where_targets_are_drawn_their_chances_are_told(settings: Settings) -> None:
+    explanation = explained(settings, "shared", HELLO)
+
+    assert {one.target.provider: one.reason for one in explanation.targets} == {
+        "groq": "weighted: drawn first for 75% of the requests",
+        "cerebras": "weighted: drawn first for 25% of the requests",
+        "gpu": "weighted: after all that have a weight",
+    }
+    assert explanation.targets[2].target.provider == "gpu"
 
 
 def test_a_target_that_lacks_a_parameter_is_left_out_with_the_reason(settings: Settings) -> None:

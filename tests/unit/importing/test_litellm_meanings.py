@@ -198,6 +198,26 @@ def test_fallbacks_are_written_once_they_are_built(
         assert "spare" in texts(report, Fate.NOT_YET)
 
 
+def test_deployments_share_the_load_by_their_weights() -> None:
+    plan, report = run({"model": "groq/a", "weight": 3}, {"model": "groq/b"}, {"name": "one", "model": "groq/c"})
+
+    assert plan.models["m"]["route"] == {"strategy": "weighted"}
+    assert [target.get("weight") for target in plan.models["m"]["targets"]] == [3, None]
+    assert "route" not in plan.models["one"]
+    assert "weight 3" in texts(report, Fate.MAPPED)
+
+
+def test_an_order_comes_before_any_lot() -> None:
+    plan, report = run(
+        {"model": "groq/a", "order": 1, "weight": 3}, {"model": "groq/b", "order": 1}, {"model": "groq/c", "order": 2}
+    )
+
+    assert "route" not in plan.models["m"]
+    assert [target.get("weight") for target in plan.models["m"]["targets"]] == [None, None, None]
+    assert "weight 3" in texts(report, Fate.DROPPED)
+    assert "the same 'order'" in texts(report, Fate.APPROXIMATED)
+
+
 def test_the_strategy_is_written_once_it_is_built() -> None:
     plan, report = run(
         {"model": "groq/a", "weight": 3}, {"model": "groq/b"}, router_settings={"routing_strategy": "least-busy"}
