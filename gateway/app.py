@@ -1,4 +1,4 @@
-"""Builds one worker: its services, the data plane in front, the FastAPI application for everything else."""
+"""Builds one worker: its services, the data plane in front, and what answers everything else."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import os
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import Any
 
 from gateway.config.secrets import secrets_of
 from gateway.data_plane.plane import DataPlane
 from gateway.deadlines import Deadlines
+from gateway.http.front import Front
 from gateway.owned_parts import OwnedParts, shared_parts
 from gateway.pipeline.authenticate import Authenticator
 from gateway.pipeline.holds import CountingLedger
@@ -42,8 +42,9 @@ class Application:
         self.services = services
         self.installation = installation
         self.plane = DataPlane(services)
+        self.asgi = Front(services)
+        """Everything on the port that the data plane does not answer."""
         self._stack = stack
-        self._asgi: Any = None
 
     @classmethod
     async def create(
@@ -80,15 +81,6 @@ class Application:
                     reloader.start_watching()
             return cls(services, installation, building.pop_all())
         raise AssertionError("unreachable")
-
-    @property
-    def asgi(self) -> Any:
-        """The FastAPI application; it is imported and made when first asked for."""
-        if self._asgi is None:
-            from gateway.http.app import create_http_app
-
-            self._asgi = create_http_app(self.services)
-        return self._asgi
 
     def reload_soon(self, trigger: str) -> None:
         """Read the configuration again, without waiting for it."""

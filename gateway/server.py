@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import functools
 import gc
-import importlib
 import logging
 import signal
 import socket
@@ -59,7 +58,7 @@ class ServedApplication(Protocol):
 
     @property
     def asgi(self) -> Any:
-        """The ASGI application for everything the data plane does not answer; made at the first use."""
+        """The ASGI application for everything the data plane does not answer."""
 
     def reload_soon(self, trigger: str) -> None:
         """Read the configuration again, without waiting for it."""
@@ -141,9 +140,7 @@ async def _unless_stopped(starting: asyncio.Future[ServedApplication], server: _
     return starting.result()
 
 
-async def _finish_loading() -> None:
-    # The framework takes half a second to import, which the first request of the data plane need not wait for.
-    await asyncio.to_thread(importlib.import_module, "gateway.http.app")
+def _leave_modules_alone() -> None:
     # What is loaded by now stays. The garbage collector took a twelfth of the time of a busy gateway, nearly all of it
     # for walking through modules; requests themselves leave few cycles behind.
     gc.freeze()
@@ -204,7 +201,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self._reload_asked and self._application is not None:
             self._application.reload_soon(RELOAD_SIGNAL)
-        self._run_beside(_finish_loading())
+        _leave_modules_alone()
         outcome = self._on_listening()
         if asyncio.iscoroutine(outcome):
             self._run_beside(outcome)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fastapi import Request
-
 from gateway.errors import AuthenticationError, PermissionDeniedError
 from gateway.http.admin_access import AdminAccess
+from gateway.http.plain import Headers
 from gateway.pipeline.authenticate import VirtualKey
 from gateway.services import Services
 
@@ -33,12 +32,12 @@ class Callers:
         self._authenticator = services.authenticator
         self._admin = AdminAccess(lambda: services.settings.auth.admin_key)
 
-    async def of(self, request: Request) -> Caller:
+    async def of(self, headers: Headers) -> Caller:
         """The caller; `AuthenticationError` without a good key or the admin key."""
         try:
-            await self._admin(request)
+            self._admin.check(headers)
         except (AuthenticationError, PermissionDeniedError):
-            credentials = self._authenticator.credentials(request.headers.raw)
+            credentials = self._authenticator.credentials(headers)
             key = self._authenticator.check(credentials)
             return Caller(key if key is not None else await self._authenticator.look_up(credentials))
         return Caller(None)

@@ -6,21 +6,21 @@ import hashlib
 import hmac
 from collections.abc import Callable
 
-from fastapi import Request
 from pydantic import SecretStr
 
 from gateway.errors import AuthenticationError, PermissionDeniedError
+from gateway.http.plain import Headers
 from gateway.pipeline.authenticate import find_credentials
 
 
 class AdminAccess:
-    """A dependency that lets requests with the admin key pass, as bearer, ``x-api-key`` or ``api-key``."""
+    """Lets requests with the admin key pass, as bearer, ``x-api-key`` or ``api-key``."""
 
     def __init__(self, admin_key: Callable[[], SecretStr | None]) -> None:
         """*admin_key* gives the one that counts now; a reload may bring another."""
         self._admin_key = admin_key
 
-    async def __call__(self, request: Request) -> None:
+    def check(self, headers: Headers) -> None:
         """Return, or raise `AuthenticationError`, or `PermissionDeniedError` where there is no admin key."""
         admin_key = self._admin_key()
         secret = admin_key.get_secret_value() if admin_key is not None else ""
@@ -30,7 +30,7 @@ class AdminAccess:
                 code="admin_disabled",
             )
         expected = _digest(secret.encode())
-        for credential in find_credentials(request.headers.raw):
+        for credential in find_credentials(headers):
             if hmac.compare_digest(_digest(credential), expected):
                 return
         raise AuthenticationError

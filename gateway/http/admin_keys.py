@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from gateway.errors import GatewayError, InvalidRequestError, NotFoundError
-from gateway.http.admin_access import AdminAccess
+from gateway.http.admin_guard import admins_only
 from gateway.http.strict_bodies import StrictBodyRoute
 from gateway.services import Services
 from gateway.storage.errors import InvalidKeyError, KeyExistsError, KeyNotFoundError
@@ -60,8 +60,9 @@ class KeyPage(BaseModel):
 def router(services: Services) -> APIRouter:
     """The routes, all behind the admin key."""
     store: KeyStore = services.keys
-    access = AdminAccess(lambda: services.settings.auth.admin_key)
-    routes = APIRouter(prefix="/admin/keys", tags=["keys"], dependencies=[Depends(access)], route_class=StrictBodyRoute)
+    routes = APIRouter(
+        prefix="/admin/keys", tags=["keys"], dependencies=[admins_only(services)], route_class=StrictBodyRoute
+    )
 
     @routes.post("", status_code=201)
     async def create_key(new: NewKey) -> NewKeyOut:

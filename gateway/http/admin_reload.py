@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from gateway.errors import InvalidConfigurationError
-from gateway.http.admin_access import AdminAccess
+from gateway.http.admin_guard import admins_only
 from gateway.http.strict_bodies import StrictBodyRoute
 from gateway.reload.outcome import Outcome
 from gateway.services import Services
@@ -49,9 +49,8 @@ class ReloadOut(BaseModel):
 
 def router(services: Services) -> APIRouter:
     """The routes, all behind the admin key."""
-    access = AdminAccess(lambda: services.settings.auth.admin_key)
     routes = APIRouter(
-        prefix="/admin/reload", tags=["operations"], dependencies=[Depends(access)], route_class=StrictBodyRoute
+        prefix="/admin/reload", tags=["operations"], dependencies=[admins_only(services)], route_class=StrictBodyRoute
     )
 
     @routes.post("")

@@ -1,4 +1,4 @@
-"""Everything on the port but the hot routes: models, health, metrics and administration."""
+"""The FastAPI application: administration, the description of all, and whatever path or method is wrong."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from fastapi import FastAPI, Request, Response
 from gateway.__about__ import DISTRIBUTION, __version__
 from gateway.data_plane.plane import PREFIXES
 from gateway.http import admin_keys, admin_reload
-from gateway.http.access import Callers
 from gateway.http.errors import add_error_handlers
-from gateway.http.health import health_router
-from gateway.http.metrics import metrics_router
-from gateway.http.models import models_router
+from gateway.http.front import pages
 from gateway.http.openapi import with_generation_paths
+from gateway.http.plain import Asked, Page
 from gateway.http.request_ids import RequestIds
 from gateway.scopes import Scope
 from gateway.services import Services
@@ -35,7 +33,7 @@ SCOPES: Final = {
 
 
 def create_http_app(services: Services) -> FastAPI:
-    """The FastAPI application of one worker; `POST` on a generation route never gets here."""
+    """The application of one worker behind `Front`; by itself it answers the pages too, as the front does."""
     app = FastAPI(
         title=DISTRIBUTION,
         version=__version__,
@@ -44,17 +42,8 @@ def create_http_app(services: Services) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    callers = Callers(services)
-
-    async def root(_request: Request) -> Response:
-        return Response(b'{"status":"alive"}', media_type="application/json")
-
-    # Some clients probe the root with HEAD before their first request.
-    app.add_route("/", root, methods=["GET", "HEAD"], include_in_schema=False)
-    app.include_router(models_router(services, callers))
-    app.include_router(health_router(services))
-    if services.settings.telemetry.metrics:
-        app.include_router(metrics_router(services))
+    for page in pages(services):
+        _add(app, page)
     app.include_router(admin_keys.router(services))
     app.include_router(admin_reload.router(services))
     app.add_middleware(RequestIds)
@@ -66,3 +55,21 @@ def create_http_app(services: Services) -> FastAPI:
     )
     with_generation_paths(app, SCOPES)
     return app
+
+
+def _add(app: FastAPI, page: Page) -> None:
+    async def answer(request: Request, rest: str = "") -> Response:
+        said = await page.answer(Asked.of(request.scope, rest))
+        return Response(said.body, said.status, dict(said.headers))
+
+    async def plain(request: Request) -> Response:
+        return await answer(request)
+
+    async def of_model(request: Request, model_id: str) -> Response:
+        return await answer(request, model_id)
+
+    route = of_model if "{" in page.path else plain
+    # FastAPI names and describes an operation after its function.
+    route.__name__, route.__doc__ = page.answer.__name__, page.answer.__doc__
+    app.get(page.path, tags=[page.tag], include_in_schema=page.described)(route)
+    app.head(page.path, include_in_schema=False)(route)

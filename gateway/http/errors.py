@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from http import HTTPStatus
 
@@ -12,36 +11,14 @@ from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
-from gateway.data_plane.errors import error_body, error_headers
 from gateway.errors import GatewayError, InvalidJsonError, InvalidRequestError, MethodNotAllowedError, NotFoundError
 from gateway.http.paths import GENERATION_PATHS, base_url, explain_not_found
-from gateway.http.request_ids import request_id_of
-from gateway.storage.errors import StorageError, StorageUnavailableError
-from gateway.telemetry.redact import mask
-
-_log = logging.getLogger(__name__)
-
-
-class StorageFailedError(GatewayError):
-    """The database did what it should not."""
-
-    status = 500
-    code = "storage_error"
-
-
-class StorageAwayError(GatewayError):
-    """The database does not answer; trying again later helps."""
-
-    status = 503
-    code = "storage_unavailable"
+from gateway.http.plain import as_gateway_error, error_answer, request_id_of
+from gateway.storage.errors import StorageError
 
 
 def add_error_handlers(app: FastAPI, fallback_host: str, other_paths: Sequence[str]) -> None:
     """Make *app* answer all its failures by itself; *other_paths* are those outside the API that exist."""
-
-    async def gateway_error(request: Request, error: Exception) -> Response:
-        assert isinstance(error, GatewayError)
-        return error_response(request, error)
 
     async def validation_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
@@ -59,28 +36,20 @@ def add_error_handlers(app: FastAPI, fallback_host: str, other_paths: Sequence[s
             return error_response(request, NotFoundError(explain_not_found(request.method, path, base, other_paths)))
         return error_response(request, _from_status(error))
 
-    async def storage_error(request: Request, error: Exception) -> Response:
-        kind = StorageAwayError if isinstance(error, StorageUnavailableError) else StorageFailedError
-        return error_response(request, kind(mask(str(error))))
+    async def any_other(request: Request, error: Exception) -> Response:
+        return error_response(request, as_gateway_error(error, request.method, request.url.path))
 
-    async def unexpected(request: Request, error: Exception) -> Response:
-        _log.error("a request met a bug: %s %s", request.method, request.url.path, exc_info=error)
-        return error_response(request, GatewayError("The gateway met an error of its own; its log has the details."))
-
-    app.add_exception_handler(GatewayError, gateway_error)
+    app.add_exception_handler(GatewayError, any_other)
     app.add_exception_handler(RequestValidationError, validation_error)
     app.add_exception_handler(HTTPException, http_error)
-    app.add_exception_handler(StorageError, storage_error)
-    app.add_exception_handler(Exception, unexpected)
+    app.add_exception_handler(StorageError, any_other)
+    app.add_exception_handler(Exception, any_other)
 
 
 def error_response(request: Request, error: GatewayError) -> Response:
     """The answer for *error*."""
-    request_id = request_id_of(request.scope)
-    lines = error_headers(error, request_id).decode("latin-1").split("\r\n")[:-1]
-    headers = dict(line.split(": ", 1) for line in lines)
-    body = b"" if request.method == "HEAD" else error_body(error, request_id)
-    return Response(body, error.status, headers)
+    answer = error_answer(error, request.method, request_id_of(request.scope))
+    return Response(answer.body, answer.status, dict(answer.headers))
 
 
 def _methods(request: Request) -> list[str]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import orjson
-from fastapi import APIRouter, Response
 
 from gateway.bridge.state import BridgeState, state_at
+from gateway.http.plain import Answer, Asked, Page, json_answer
 from gateway.services import Services
 from gateway.storage.database import Database
 from gateway.storage.errors import StorageError
@@ -39,16 +39,15 @@ class Check:
         return not self.reason
 
 
-def health_router(services: Services) -> APIRouter:
+def health_pages(services: Services) -> list[Page]:
     """``/health/live`` and ``/health/ready``."""
-    router = APIRouter(tags=["health"])
     readiness = Readiness(services)
 
-    async def live() -> Response:
+    async def live(_asked: Asked) -> Answer:
         """200 as long as the event loop turns."""
         return _answer(200, {"status": "alive"})
 
-    async def ready() -> Response:
+    async def ready(_asked: Asked) -> Answer:
         """200 when a request would be served, else 503; the body tells each check and its reason."""
         checks = await readiness.checks()
         is_ready = all(check.ok for check in checks if check.required)
@@ -56,10 +55,7 @@ def health_router(services: Services) -> APIRouter:
         details = {check.name: _details(check) for check in checks}
         return _answer(200 if is_ready else 503, {"status": status, "checks": details})
 
-    for path, answer in (("/health/live", live), ("/health/ready", ready)):
-        router.get(path)(answer)
-        router.head(path, include_in_schema=False)(answer)
-    return router
+    return [Page("/health/live", live, "health"), Page("/health/ready", ready, "health")]
 
 
 class Readiness:
@@ -143,5 +139,5 @@ async def _look_at_schema(database: Database) -> str:
     return f"version {state.current or 'none'}, this program needs {state.head}; run `gateway db upgrade`"
 
 
-def _answer(status: int, content: dict[str, object]) -> Response:
-    return Response(orjson.dumps(content), status, {"cache-control": "no-store"}, media_type="application/json")
+def _answer(status: int, content: dict[str, object]) -> Answer:
+    return json_answer(orjson.dumps(content), status, cache_control="no-store")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
-
+from gateway.http.plain import Answer, Asked, Page
 from gateway.services import Services
 from gateway.telemetry.series import CONTENT_TYPE
 
 
-def metrics_router(services: Services) -> APIRouter:
-    """One route, in Prometheus text format, summed over all workers."""
-    router = APIRouter(tags=["operations"])
+def metrics_pages(services: Services) -> list[Page]:
+    """One page, in Prometheus text format, summed over all workers."""
 
-    @router.get("/metrics")
-    async def metrics() -> Response:
+    async def metrics(_asked: Asked) -> Answer:
         """Counters, histograms and gauges."""
         services.settlements.flush()
-        return Response(services.metrics.render(), headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
+        body = services.metrics.render()
+        return Answer(body, 200, {"content-type": CONTENT_TYPE, "cache-control": "no-store"})
 
-    return router
+    return [Page("/metrics", metrics, "operations")]

@@ -8,28 +8,27 @@ from difflib import get_close_matches
 from typing import Any
 
 import orjson
-from fastapi import APIRouter, Request, Response
 
 from gateway.catalog import Catalog, Model
 from gateway.data_plane.plane import PREFIXES
 from gateway.errors import ModelNotFoundError
 from gateway.http.access import Caller, Callers
+from gateway.http.plain import Answer, Asked, Page
 from gateway.model_entries import Entry, codex_entry, describe, describe_name, operator_part, with_health
 from gateway.services import Services
 
 
-def models_router(services: Services, callers: Callers) -> APIRouter:
+def models_pages(services: Services, callers: Callers) -> list[Page]:
     """``GET /v1/models`` and ``/v1/models/{id}``, where an id may hold slashes, under every prefix."""
-    router = APIRouter(tags=["models"])
     listing = _Listing(lambda: services.backends.unusable(services.clock()))
 
-    async def list_models(request: Request) -> Response:
+    async def list_models(asked: Asked) -> Answer:
         """The models this key may use.
 
         `supported_parameters=a,b` keeps those that take all of them, `output_modalities=a,b` those that give all.
         """
-        caller = await callers.of(request)
-        parameters, outputs = _words(request, "supported_parameters"), _words(request, "output_modalities") - {"all"}
+        caller = await callers.of(asked.headers)
+        parameters, outputs = _words(asked, "supported_parameters"), _words(asked, "output_modalities") - {"all"}
         found = [
             entry
             for entry in listing.entries(services.catalog, caller)
@@ -43,29 +42,29 @@ def models_router(services: Services, callers: Callers) -> APIRouter:
             "first_id": found[0]["id"] if found else None,
             "last_id": found[-1]["id"] if found else None,
         }
-        if "client_version" in request.query_params:
+        if "client_version" in asked.query:
             page["models"] = [codex_entry(entry, place) for place, entry in enumerate(found)]
-        return _answer(request, page)
+        return _answer(asked, page)
 
-    async def get_model(request: Request, model_id: str) -> Response:
+    async def get_model(asked: Asked) -> Answer:
         """One model by its id or by another name of it."""
+        model_id = asked.rest
         if not model_id:
-            return await list_models(request)
-        caller = await callers.of(request)
+            return await list_models(asked)
+        caller = await callers.of(asked.headers)
         model = services.catalog.resolve(model_id)
         # A model that exists but not for this key looks as if it did not exist.
         if model is None or not caller.may_use(model.id):
             usable = [entry["id"] for entry in listing.entries(services.catalog, caller)]
             raise ModelNotFoundError(_unknown(model_id, usable))
-        return _answer(request, {**listing.entry(services.catalog, model, caller), "id": model_id})
+        return _answer(asked, {**listing.entry(services.catalog, model, caller), "id": model_id})
 
+    found = []
     for prefix in PREFIXES:
         shown = prefix == "/v1"
-        router.get(f"{prefix}/models", include_in_schema=shown)(list_models)
-        router.head(f"{prefix}/models", include_in_schema=False)(list_models)
-        router.get(f"{prefix}/models/{{model_id:path}}", include_in_schema=shown)(get_model)
-        router.head(f"{prefix}/models/{{model_id:path}}", include_in_schema=False)(get_model)
-    return router
+        found.append(Page(f"{prefix}/models", list_models, "models", shown))
+        found.append(Page(f"{prefix}/models/{{model_id:path}}", get_model, "models", shown))
+    return found
 
 
 class _Listing:
@@ -104,8 +103,8 @@ def _named(catalog: Catalog, caller: Caller) -> list[Model]:
     return [model for model in models if model is not None and model.pattern and not caller.may_use(model.pattern)]
 
 
-def _words(request: Request, name: str) -> set[str]:
-    return {word for word in request.query_params.get(name, "").split(",") if word}
+def _words(asked: Asked, name: str) -> set[str]:
+    return {word for word in asked.query.get(name, "").split(",") if word}
 
 
 def _unknown(model_id: str, usable: list[str]) -> str:
@@ -115,7 +114,7 @@ def _unknown(model_id: str, usable: list[str]) -> str:
     return f"The model '{shown}' does not exist.{hint}"
 
 
-def _answer(request: Request, content: dict[str, Any]) -> Response:
+def _answer(asked: Asked, content: dict[str, Any]) -> Answer:
     body = orjson.dumps(content)
     etag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
     headers = {
@@ -124,6 +123,6 @@ def _answer(request: Request, content: dict[str, Any]) -> Response:
         # The answer depends on the key, wherever it stands.
         "vary": "authorization, x-api-key, api-key",
     }
-    if etag in (candidate.strip() for candidate in request.headers.get("if-none-match", "").split(",")):
-        return Response(status_code=304, headers=headers)
-    return Response(body, headers=headers, media_type="application/json")
+    if etag in (candidate.strip() for candidate in asked.header(b"if-none-match").split(",")):
+        return Answer(b"", 304, headers)
+    return Answer(body, 200, {"content-type": "application/json", **headers})

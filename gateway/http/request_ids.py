@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.data_plane.request_id import request_id_of as _from_headers
-
-_STATE_KEY = "request_id"
-
-
-def request_id_of(scope: Scope) -> str:
-    """The id of the request that *scope* belongs to."""
-    state = scope.setdefault("state", {})
-    if _STATE_KEY not in state:
-        state[_STATE_KEY] = _from_headers(scope["headers"])
-    found: str = state[_STATE_KEY]
-    return found
+from gateway.http.plain import request_id_of
 
 
 class RequestIds:

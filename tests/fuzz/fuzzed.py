@@ -85,7 +85,7 @@ async def fuzzed_gateway(provider: str = "openai_compatible") -> AsyncIterator[F
             "models": {MODEL: {"targets": [{"provider": "p", "model": upstream.model}]}},
         }
         async with running_gateway(settings) as gateway:
-            yield Fuzzed(gateway, upstream, _narrowed(gateway.app.asgi.openapi()))
+            yield Fuzzed(gateway, upstream, _narrowed((await gateway.app.asgi.framework()).openapi()))
 
 
 def _narrowed(description: dict[str, Any]) -> dict[str, Any]:

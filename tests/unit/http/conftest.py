@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from gateway.catalog import Catalog
-from gateway.http.app import create_http_app
+from gateway.http.front import Front
 from gateway.pipeline.authenticate import Authenticator
 from gateway.reload.outcome import Outcome
 from gateway.services import Services
@@ -111,7 +111,7 @@ async def services(tmp_path: Path) -> AsyncIterator[Services]:
 
 @pytest.fixture
 async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
-    transport = httpx2.ASGITransport(create_http_app(services), raise_app_exceptions=False)
+    transport = httpx2.ASGITransport(Front(services), raise_app_exceptions=False)
     async with httpx2.AsyncClient(
         transport=transport, base_url="http://gateway.test:8080", headers={"authorization": f"Bearer {KEY}"}
     ) as client:

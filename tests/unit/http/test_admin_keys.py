@@ -7,7 +7,6 @@ from typing import Any
 import httpx2
 import pytest
 from pydantic import SecretStr
-from starlette.requests import Request
 
 from gateway.errors import PermissionDeniedError
 from gateway.http.admin_access import AdminAccess
@@ -174,9 +173,7 @@ async def test_the_admin_key_is_taken_from_the_other_headers_too(client: httpx2.
 async def test_without_an_admin_key_the_door_stays_shut_and_says_which_setting_opens_it(
     unset: SecretStr | None,
 ) -> None:
-    request = Request({"type": "http", "headers": [(b"authorization", b"Bearer ")]})
-
     with pytest.raises(PermissionDeniedError, match=r"auth\.admin_key.*GATEWAY_ADMIN_KEY") as caught:
-        await AdminAccess(lambda: unset)(request)
+        AdminAccess(lambda: unset).check([(b"authorization", b"Bearer ")])
 
     assert caught.value.status == 403
