@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import socket
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes tells how busy the machine is, and nothing about the code.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from going through ten thousand tests in every test that calls it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
