@@ -32,6 +32,7 @@ from adapters.types import Adjustment, Body, FailureKind, Operation
 _encode = msgspec.json.Encoder().encode
 _TRUE: Final = msgspec.Raw(b"true")
 _INCLUDE_USAGE: Final = msgspec.Raw(b'{"include_usage":true}')
+_CHAT, _EMBEDDINGS = Operation.CHAT, Operation.EMBEDDINGS
 _NO_CHANGES: Final[tuple[Adjustment, ...]] = ()
 
 
@@ -133,19 +134,20 @@ class Adapter:
         if self._model is not None:
             out["model"] = self._model
         patches = self._patches
-        for param in [name for name in patches if name in out]:
-            if param in out:  # an earlier patch may have taken it out
-                patches[param](draft)
+        if not patches.keys().isdisjoint(out):
+            for param in [name for name in patches if name in out]:
+                if param in out:  # an earlier patch may have taken it out
+                    patches[param](draft)
         if self._allow is not None:
             self._allow(draft)
         if self._name_adapter is not None:
             self._name_adapter(out)
-        if operation is Operation.CHAT and (self._messages.always or "tools" in out):
+        if operation is _CHAT and (self._messages.always or "tools" in out):
             self._messages(draft)
-        if operation in self._endpoints:
+        if self._endpoints and operation in self._endpoints:
             self._endpoints[operation](draft)
-        if operation is not Operation.EMBEDDINGS:
-            for name, value in self._defaults if operation is Operation.CHAT else self._text_defaults:
+        if operation is not _EMBEDDINGS:
+            for name, value in self._defaults if operation is _CHAT else self._text_defaults:
                 if name not in out or bytes(out[name]) == b"null":
                     out[name] = value
             if self._limit is not None:

@@ -6,7 +6,6 @@ decoded further and encoded again.
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +17,7 @@ _NOTHING: Final = msgspec.Raw(b"null")
 _EMPTY: Final = frozenset((b"", b"null", b'""'))
 _NO_ERROR: Final = _EMPTY | {b"{}", b"false"}
 # More than any context window: a figure beyond it is worth nothing, and would not fit the columns it is stored in.
-_MOST_TOKENS: Final = 1_000_000_000
+MOST_TOKENS: Final = 1_000_000_000
 
 
 class _UsageFields(msgspec.Struct, gc=False):
@@ -50,7 +49,7 @@ def read_usage(usage: msgspec.Raw) -> Usage | None:
     prompt, completion = fields.prompt_tokens, fields.completion_tokens
     if completion is None:  # embeddings have none; of an answer that was all thought some tell only the total
         completion = max(0, (fields.total_tokens or 0) - (prompt or 0))
-    if prompt is None or not (0 <= prompt <= _MOST_TOKENS and 0 <= completion <= _MOST_TOKENS):
+    if prompt is None or not (0 <= prompt <= MOST_TOKENS and 0 <= completion <= MOST_TOKENS):
         return None
     if fields.prompt_tokens_details is None and fields.completion_tokens_details is None:
         return Usage(prompt, completion)
@@ -217,42 +216,6 @@ def says_error(data: bytes) -> bool:
     if isinstance(fields.get("message"), str):
         return any(fields.get(name) for name in ("code", "type", "status", "status_code"))
     return isinstance(fields.get("detail"), (str, list)) and bool(fields["detail"])
-
-
-class TextShape(msgspec.Struct, frozen=True, gc=False):
-    """What the text events of one stream have in common, bytes for bytes: everything but the text.
-
-    Where one of them is plain, so is the next of the same shape, and need not be decoded to be known.
-    """
-
-    before: bytes
-    after: bytes
-
-    def text_bytes(self, raw: bytes) -> int:
-        """The length of the text, if *raw* is an event of this shape and its text stands there as it is; else 0."""
-        before, after = self.before, self.after
-        if not (raw.startswith(before) and raw.endswith(after)):
-            return 0
-        try:
-            text = raw[len(before) : -len(after)].decode()
-        except UnicodeDecodeError:
-            return 0
-        # A quote ends a JSON string and a backslash escapes; what cannot be printed may not stand in one, or in a line.
-        if not text.isprintable() or '"' in text or "\\" in text:
-            return 0
-        return max(0, len(raw) - len(before) - len(after))
-
-
-_TEXT = re.compile(rb'"content": ?"([^"\\]+)"')
-
-
-def text_shape(event: StreamEvent) -> TextShape | None:
-    """The shape of a plain event, if that can be told."""
-    raw = event.raw
-    found = _TEXT.search(raw)
-    if found is None or found.end(1) - found.start(1) != event.text_bytes or raw.count(b'"content"') != 1:
-        return None
-    return TextShape(raw[: found.start(1)], raw[found.end(1) :])
 
 
 def _read_choice(choice: Choice) -> tuple[EventKind, int]:

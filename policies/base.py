@@ -27,14 +27,15 @@ class Candidate:
 Policy = Callable[[Sequence[Candidate]], list[Candidate]]
 
 _registry: dict[str, Policy] = {}
+_fixed: set[str] = set()
 
 
 class PolicyError(Exception):
     """A policy's name is unknown or taken twice."""
 
 
-def policy(name: str) -> Callable[[Policy], Policy]:
-    """Register a function as the policy called *name*.
+def policy(name: str, *, fixed: bool = False) -> Callable[[Policy], Policy]:
+    """Register a function as the policy called *name*; *fixed*: the same candidates always come in the same order.
 
     A policy orders; it never drops a candidate, waits, or looks at a clock: all it may use stands in the candidates.
     """
@@ -44,6 +45,8 @@ def policy(name: str) -> Callable[[Policy], Policy]:
         if known is not None and known is not function:
             raise PolicyError(f"two policies are called {name!r}: {known.__module__} and {function.__module__}")
         _registry[name] = function
+        if fixed:
+            _fixed.add(name)
         return function
 
     return register
@@ -65,3 +68,8 @@ def get_policy(name: str) -> Policy:
         return _registry[name]
     except KeyError:
         raise PolicyError(f"no policy is called {name!r}; there are: {', '.join(sorted(_registry))}") from None
+
+
+def is_fixed(name: str) -> bool:
+    """Whether the policy called *name* may be asked once, and not for each request."""
+    return name in _fixed

@@ -7,6 +7,6 @@ from collections.abc import Sequence
 from policies.base import Candidate, policy
 
 
-@policy("priority")
+@policy("priority", fixed=True)
 def priority(candidates: Sequence[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda candidate: candidate.position)

@@ -10,11 +10,12 @@ import msgspec
 from adapters.answers import Answer
 from adapters.draft import AnswerNeeds
 from adapters.embeddings import mend_list
+from adapters.plain_answer import plain_usage
 from adapters.repair.rules import Rules
 from adapters.repair.stream import StreamRepair
 from adapters.repair.whole import is_plain, mend
 from adapters.spec import ProviderSpec
-from adapters.types import Operation
+from adapters.types import Operation, Usage
 
 _NO_REQUEST: Final[Mapping[str, msgspec.Raw]] = {}
 
@@ -24,6 +25,16 @@ class Repair:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
+
+    def plain(self, body: bytes, operation: Operation) -> Usage | None:
+        """What *body* says was used, if it reads like OpenAI's already, as nearly all answers do; else None."""
+        rules = self._rules
+        if rules.opened:
+            return None
+        for marker in rules.markers:
+            if body.find(marker) >= 0:
+                return None
+        return plain_usage(body, operation)
 
     def whole(
         self,

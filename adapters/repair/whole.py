@@ -9,6 +9,7 @@ import msgspec
 
 from adapters.answers import SILENCE, Answer, AnswerChoice, UnreadableError, fold_choice
 from adapters.draft import AnswerNeeds
+from adapters.plain_answer import TAG_OR_CALL
 from adapters.repair.chunk import object_of, value_of
 from adapters.repair.counts import are_all_there
 from adapters.repair.rules import Rules
@@ -18,8 +19,6 @@ from adapters.types import Operation
 
 _SOUND: Final = frozenset(("stop", "length", "content_filter"))
 _NONE: Final = msgspec.Raw(b"null")
-# How a text may begin that is no more than text; quotes and all.
-_TAG_OR_CALL: Final = frozenset((b'"<', b'"{', b'"[', b'"\\', b'" '))
 _encode = msgspec.json.Encoder().encode
 _decode_top = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_choices = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
@@ -53,7 +52,7 @@ def _is_plain_message(choice: AnswerChoice) -> bool:
     content = bytes(message.content)
     return (
         content[:1] == b'"'
-        and content[:2] not in _TAG_OR_CALL
+        and content[:2] not in TAG_OR_CALL
         and message.reasoning == _NONE
         and message.tool_calls == _NONE
         and message.function_call == _NONE

@@ -125,6 +125,7 @@ class AsgiExchange:
         self.body: bytes | bytearray = b""
         client = scope.get("client")
         self.peer: str = client[0] if client else ""
+        self.task: asyncio.Task[None] | None = None
         self.started = False
         self.paused = False
         self.on_flow: Callable[[bool], None] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
@@ -34,6 +35,8 @@ class Exchange(Protocol):
 
     head: ClientHead
     body: bytes | bytearray
+    task: asyncio.Task[None] | None
+    """What runs the handler, as far as that is known."""
     peer: str
     """The client's address for logs, or an empty string."""
     started: bool

@@ -86,7 +86,7 @@ class DataPlane:
                 call.body["model"] = msgspec.Raw(msgspec.json.encode(call.model.id))  # it may have come as an alias
             call.unsupported = facts.unsupported or call.model.unsupported
             endpoint.read(call)
-            call.task = asyncio.current_task()
+            call.task = exchange.task or asyncio.current_task()
             await serve(call, services, configuration)
         except GatewayError as error:
             call.status, call.error_code = error.status, error.code or ""

@@ -13,7 +13,6 @@ from adapters.draft import AnswerNeeds
 from adapters.embeddings import with_encoding
 from adapters.errors import ProviderError
 from adapters.pricing import estimated_tokens
-from adapters.stream import read_usage
 from adapters.types import FailureKind, Usage
 from gateway.pipeline.backend import Backend
 from gateway.pipeline.call import Attempt, Call, stopping
@@ -25,7 +24,7 @@ from gateway.pipeline.reply import JSON, answer_headers
 from gateway.pipeline.shaped import ShapedCalls, find_rescue
 from gateway.pipeline.stream_out import StreamOut
 from gateway.pipeline.tally import owes_nothing
-from gateway.pipeline.whole import is_stream, read_as_stream, read_refusal, read_whole
+from gateway.pipeline.whole import MAX_ANSWER_BYTES, is_stream, read_as_stream, read_refusal, read_whole
 from gateway.services import Services
 from gateway.upstream.base import RequestHead, UpstreamResponse
 
@@ -81,7 +80,8 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
             if out is not None:
                 usage = await _stream(call, attempt, route, backend, out, clock, response, needs, now)
             else:
-                usage = await _whole(call, attempt, route, backend, response, needs, now)
+                raw = await response.read(MAX_ANSWER_BYTES)
+                usage = _whole(call, attempt, route, backend, response, raw, needs, now)
         except ProviderError as failure:
             response.close()
             usage = await _rescued(call, attempt, route, backend, head, out, clock, failure, services)
@@ -136,7 +136,8 @@ async def _rescued(
         if out is not None:
             usage = await _stream(call, attempt, route, backend, out, clock, response, None, services.clock)
         else:
-            usage = await _whole(call, attempt, route, backend, response, None, services.clock)
+            raw = await response.read(MAX_ANSWER_BYTES)
+            usage = _whole(call, attempt, route, backend, response, raw, None, services.clock)
     finally:
         response.close()
     rescue.worked()
@@ -149,22 +150,23 @@ def _others_cancelled() -> bool:
     return task is not None and task.uncancel() > 0
 
 
-async def _whole(
+def _whole(
     call: Call,
     attempt: Attempt,
     route: Route,
     backend: Backend,
     response: UpstreamResponse,
+    raw: bytes,
     needs: AnswerNeeds | None,
     now: Callable[[], float],
 ) -> Usage | None:
-    """Read, check and send an answer in one piece."""
-    body, answer = await read_whole(response, backend.adapter, call.operation, needs, call.body)
-    if call.encoding:
-        body = _encoded(call, body, answer, attempt.target.provider)
-    usage = read_usage(answer.usage)
+    """Check an answer that came in one piece, *raw*, and send it."""
+    whole = read_whole(raw, response.headers, backend.adapter, call.operation, needs, call.body)
+    body, usage = whole.body, whole.usage
+    if call.encoding and whole.answer is not None:
+        body = _encoded(call, body, whole.answer, attempt.target.provider)
     if usage is None:
-        attempt.text_bytes = answers.text_bytes(answer)
+        attempt.text_bytes = whole.text_bytes
     attempt.first_content = now()
     # The money is booked before the end of the answer is released.
     _resolve(call, attempt, usage)

@@ -9,6 +9,8 @@ from adapters.errors import ProviderError
 from adapters.types import FailureKind
 from gateway.deadlines import NEVER, Deadlines, Watch, nothing
 
+# An enumeration's members are looked up by a function of its own; these are needed at every attempt.
+_FIRST, _STALLED, _TOTAL = FailureKind.FIRST_CONTENT_TIMEOUT, FailureKind.STALLED, FailureKind.TOTAL_TIMEOUT
 _SAYS = {
     FailureKind.FIRST_CONTENT_TIMEOUT: "sent no content in time",
     FailureKind.STALLED: "stopped sending",
@@ -42,9 +44,9 @@ class AttemptClock(Watch):
         self._left = 0.0
         self.expired = False
         if first_content < total:
-            self.deadline, self.kind = first_content, FailureKind.FIRST_CONTENT_TIMEOUT
+            self.deadline, self.kind = first_content, _FIRST
         else:
-            self.deadline, self.kind = total, FailureKind.TOTAL_TIMEOUT
+            self.deadline, self.kind = total, _TOTAL
         self.on_expire = self._cancel
         deadlines.add(self)
 
@@ -54,18 +56,18 @@ class AttemptClock(Watch):
 
     def call_begins(self, now: float, seconds: float) -> None:
         """A further request of the attempt is sent: its first content has *seconds*, as far as the whole allows."""
-        if self.kind is FailureKind.STALLED or self._paused_at:
+        if self.kind is _STALLED or self._paused_at:
             return  # content is coming already, and its clock goes on
         if now + seconds < self._total:
-            self.deadline, self.kind = max(self.deadline, now + seconds), FailureKind.FIRST_CONTENT_TIMEOUT
+            self.deadline, self.kind = max(self.deadline, now + seconds), _FIRST
         else:
-            self.deadline, self.kind = self._total, FailureKind.TOTAL_TIMEOUT
+            self.deadline, self.kind = self._total, _TOTAL
 
     def content_came(self, now: float, stall_seconds: float) -> None:
         """A content event arrived: from now on the gap to the next one counts."""
-        deadline, self.kind = now + stall_seconds, FailureKind.STALLED
+        deadline, self.kind = now + stall_seconds, _STALLED
         if deadline >= self._total:
-            deadline, self.kind = self._total, FailureKind.TOTAL_TIMEOUT
+            deadline, self.kind = self._total, _TOTAL
         if self._paused_at:
             self._left = deadline - now  # it was on its way when we stopped reading
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from adapters.draft import Unsupported
 from adapters.errors import ProviderError
@@ -15,7 +16,9 @@ from gateway.pipeline.around_rests import without_resting
 from gateway.pipeline.backend import Backend
 from gateway.pipeline.call import Call
 from gateway.pipeline.rests import Rests
-from policies.base import Candidate, Policy, get_policy
+from policies.base import Candidate, Policy, get_policy, is_fixed
+
+_REJECT: Final = Unsupported.REJECT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +28,8 @@ class Route:
     model: Model
     policy: Policy
     candidates: tuple[Candidate, ...]
+    always: tuple[Backend, ...] | None
+    """The policy's order, where that never changes."""
     backends: tuple[Backend, ...]
     """By the candidates' positions."""
     special: frozenset[str]
@@ -47,6 +52,7 @@ class Route:
             model,
             get_policy(model.strategy),
             candidates,
+            _ordered(get_policy(model.strategy), candidates, backends) if is_fixed(model.strategy) else None,
             backends,
             frozenset[str]().union(*(adapter.special for adapter in adapters)),
             frozenset[str]().union(*(adapter.patched for adapter in adapters)),
@@ -63,12 +69,9 @@ class Route:
         after all others. Raises `UnsupportedParameterError` when none is left, and `RateLimitError` or
         `OverloadedError` when all of them rest.
         """
-        if len(self.backends) == 1:
-            ordered = list(self.backends)
-        else:
-            ordered = [self.backends[candidate.position] for candidate in self.policy(self.candidates)]
-            if self._differs(call):
-                ordered = _able(ordered, call)
+        ordered = list(self.always or _ordered(self.policy, self.candidates, self.backends))
+        if len(ordered) > 1 and self._differs(call):
+            ordered = _able(ordered, call)
         if self.rests.latest > call.started:
             return without_resting(ordered, call.started)
         return ordered
@@ -80,12 +83,16 @@ class Route:
     def _differs(self, call: Call) -> bool:
         """Whether it may matter to *call* which target answers."""
         body = call.body
-        special = self.patched if call.unsupported is Unsupported.REJECT else self.special
+        special = self.patched if call.unsupported is _REJECT else self.special
         if not special.isdisjoint(body) and any(
             name in special and not is_neutral(name, value) for name, value in body.items()
         ):
             return True
         return self.least_output is not None and (call.output_limit or 0) > self.least_output
+
+
+def _ordered(policy: Policy, candidates: tuple[Candidate, ...], backends: tuple[Backend, ...]) -> tuple[Backend, ...]:
+    return tuple(backends[candidate.position] for candidate in policy(candidates))
 
 
 def _able(backends: list[Backend], call: Call) -> list[Backend]:

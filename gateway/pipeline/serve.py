@@ -10,7 +10,7 @@ from adapters.context import may_hold_more
 from adapters.errors import ProviderError
 from adapters.target import Target
 from adapters.types import FailureKind
-from gateway.pipeline.admit import Admission
+from gateway.pipeline.admit import admit
 from gateway.pipeline.around_rests import next_of, resting_failures
 from gateway.pipeline.attempt import run_attempt
 from gateway.pipeline.backend import Backend
@@ -29,7 +29,8 @@ async def serve(call: Call, services: Services, configuration: Configuration) ->
 
     Raises `GatewayError` for what the client can be told at once.
     """
-    with Admission(call, services):
+    admit(call, services)
+    try:
         assert call.model is not None
         route = configuration.backends.route(call.model)
         if configuration.backends.queues:
@@ -51,6 +52,8 @@ async def serve(call: Call, services: Services, configuration: Configuration) ->
             out.fail(error, call.request_id, None)
         finally:
             out.close()
+    finally:
+        services.in_flight.discard(call)
 
 
 async def _attempts(call: Call, route: Route, out: StreamOut | None, services: Services) -> None:

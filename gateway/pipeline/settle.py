@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import Final
 
 from adapters.types import Usage
 from gateway.pipeline import adjusted
@@ -13,6 +14,10 @@ from gateway.storage.request_row import AttemptRow, RequestRow
 from gateway.storage.requests import RequestLog
 from gateway.telemetry.logging import log_request
 from gateway.telemetry.metrics import Metrics
+
+# The fields of a `Usage`, as a row has them that knows none.
+_Figures = tuple[int | None, int | None, int | None, int | None, bool]
+_NO_FIGURES: Final[_Figures] = (None, None, None, None, False)
 
 _log = logging.getLogger(__name__)
 
@@ -139,18 +144,25 @@ def _sum(attempts: Sequence[Attempt]) -> tuple[Usage, int | None]:
 
 
 def _attempt_row(call: Call, attempt: Attempt) -> AttemptRow:
-    usage, failure = attempt.hold.usage, attempt.failure
+    started, failure, usage = attempt.started, attempt.failure, attempt.hold.usage
+    figures: _Figures = _NO_FIGURES
+    if usage is not None:
+        figures = (
+            usage.prompt_tokens,
+            usage.completion_tokens,
+            usage.cached_tokens,
+            usage.reasoning_tokens,
+            usage.estimated,
+        )
     row = AttemptRow(
         attempt.target.name,
         failure.kind.value if failure is not None else None,
         attempt.status,
-        (attempt.started - call.started) * 1000,
-        (attempt.ended - attempt.started) * 1000,
+        (started - call.started) * 1000,
+        (attempt.ended - started) * 1000,
+        *figures,
+        attempt.hold.cost_nusd,
     )
     if attempt.adjustments:
         row.adjusted = adjusted.as_text(attempt.adjustments)
-    if usage is not None:
-        row.prompt_tokens, row.completion_tokens = usage.prompt_tokens, usage.completion_tokens
-        row.cached_tokens, row.reasoning_tokens = usage.cached_tokens, usage.reasoning_tokens
-        row.estimated, row.cost_nusd = usage.estimated, attempt.hold.cost_nusd
     return row

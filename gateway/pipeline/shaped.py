@@ -8,7 +8,6 @@ from typing import Final
 
 import msgspec
 
-from adapters import answers
 from adapters.adapter import Adapter, Prepared
 from adapters.draft import Draft
 from adapters.errors import ProviderError
@@ -19,7 +18,6 @@ from adapters.shapes.fan_out import merged
 from adapters.shapes.prompt_as_chat import PromptAsChat, text_completion
 from adapters.shapes.together import together
 from adapters.shapes.usage import sum_of_calls
-from adapters.stream import read_usage
 from adapters.types import Adjustment, Body, Operation
 from gateway.pipeline.as_completion import AsCompletion
 from gateway.pipeline.backend import Backend
@@ -30,7 +28,7 @@ from gateway.pipeline.fan_out import MergedStream
 from gateway.pipeline.places import Places
 from gateway.pipeline.tally import SentCall, Tally
 from gateway.pipeline.told import Told
-from gateway.pipeline.whole import is_stream, read_as_stream, read_refusal, read_whole
+from gateway.pipeline.whole import MAX_ANSWER_BYTES, is_stream, read_as_stream, read_refusal, read_whole
 from gateway.services import Services
 from gateway.upstream.base import RequestHead, UpstreamResponse
 
@@ -114,17 +112,18 @@ class ShapedCalls:
     async def _one(self, body: Body, prepared: Prepared) -> Answer:
         opened = await self._send(body, prepared)
         try:
-            raw, answer = await read_whole(
-                opened.response, self._backend.adapter, self._operation, prepared.needs, body
+            raw = await opened.response.read(MAX_ANSWER_BYTES)
+            read = read_whole(
+                raw, opened.response.headers, self._backend.adapter, self._operation, prepared.needs, body
             )
         except ProviderError as failure:
             opened.sent.failure = failure
             raise
         finally:
             opened.close()
-        opened.sent.usage = read_usage(answer.usage)
-        opened.sent.text_bytes = answers.text_bytes(answer)
-        whole: Answer = msgspec.json.decode(raw)
+        opened.sent.usage = read.usage
+        opened.sent.text_bytes = read.text_bytes
+        whole: Answer = msgspec.json.decode(read.body)
         return whole
 
     async def _finished(self, outcome: Outcome, shape: Shape) -> Answer:

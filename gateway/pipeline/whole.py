@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -14,8 +15,8 @@ from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
 from adapters.patches import unsupported
 from adapters.repair.stream import AnswerFailedError
-from adapters.stream import read_event, says_error
-from adapters.types import Body, EventKind, FailureKind, Operation
+from adapters.stream import read_event, read_usage, says_error
+from adapters.types import Body, EventKind, FailureKind, Operation, Usage
 from gateway.pipeline.stream_out import DONE
 from gateway.upstream.base import UpstreamResponse
 from gateway.upstream.sse import SseSplitter
@@ -24,20 +25,37 @@ MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 _MAX_REFUSAL_BYTES: Final = 256 * 1024
 
 
-async def read_whole(
-    response: UpstreamResponse,
+class Whole(msgspec.Struct, eq=False):
+    """An answer in one piece, and what it says was used."""
+
+    body: bytes
+    usage: Usage | None
+    answer: answers.Answer | None = None
+    """The parts of an answer that had to be looked at more closely."""
+
+    @property
+    def text_bytes(self) -> int:
+        """How much text it holds, as far as that may have to be known."""
+        return answers.text_bytes(self.answer) if self.answer is not None else 0
+
+
+def read_whole(
+    body: bytes,
+    headers: Mapping[str, str],
     adapter: Adapter,
     operation: Operation,
     needs: AnswerNeeds | None = None,
     request: Body | None = None,
-) -> tuple[bytes, answers.Answer]:
-    """Body, as OpenAI would have said it, and parts of a good answer; one that came as a stream is put together.
+) -> Whole:
+    """A good answer as OpenAI would have said it; one that came as a stream is put together.
 
-    *needs* and *request* are what was prepared, and from what. `ProviderError` for an answer that is none.
+    *body* and *headers* are as they came; *needs* and *request* are what was prepared, and from what. `ProviderError`
+    for an answer that is none.
     """
-    body = await response.read(MAX_ANSWER_BYTES)
+    if needs is None and (usage := adapter.repair.plain(body, operation)) is not None:
+        return Whole(body, usage)
     provider = adapter.target.provider
-    content_type = response.headers.get("content-type", "").lower()
+    content_type = headers.get("content-type", "").lower()
     if content_type.startswith("text/event-stream"):
         body = _folded(body, adapter, operation, needs, request or {})
     elif content_type.startswith("text/html"):
@@ -53,7 +71,8 @@ async def read_whole(
     try:
         if needs is not None and needs.dimensions:
             _check_length(answer, needs.dimensions, provider)
-        return adapter.repair.whole(body, answer, operation, needs, request or {}), answer
+        body = adapter.repair.whole(body, answer, operation, needs, request or {})
+        return Whole(body, read_usage(answer.usage), answer)
     except AnswerFailedError as failed:
         raise adapter.error(failed.fields) from None
     except answers.UnreadableError:

@@ -1,0 +1,114 @@
+"""The usual answer: text in exactly the shape that OpenAI gives it. It is known at one look, and passed on as it is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from adapters.stream import MOST_TOKENS
+from adapters.types import Operation, Usage
+
+_CHAT: Final = Operation.CHAT
+_COMPLETIONS: Final = Operation.COMPLETIONS
+_QUOTE: Final = b'"'
+TAG_OR_CALL: Final = frozenset((b'"<', b'"{', b'"[', b'"\\', b'" '))
+"""How a text may begin that is more than text, quotes and all: with a tag of reasoning, or with a call."""
+
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
+_Tokens = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
+_Reason = Literal["stop", "length", "content_filter"]
+
+
+class _PromptDetails(msgspec.Struct, gc=False):
+    cached_tokens: _Tokens | None = None
+
+
+class _CompletionDetails(msgspec.Struct, gc=False):
+    reasoning_tokens: _Tokens | None = None
+
+
+class _Figures(msgspec.Struct, gc=False):
+    prompt_tokens: _Tokens
+    completion_tokens: _Tokens
+    total_tokens: _Tokens
+    prompt_tokens_details: _PromptDetails | None = None
+    completion_tokens_details: _CompletionDetails | None = None
+
+
+class _Message(msgspec.Struct, gc=False):
+    role: Literal["assistant"]
+    content: msgspec.Raw
+    reasoning: None = None
+    tool_calls: None = None
+    function_call: None = None
+
+
+class _ChatChoice(msgspec.Struct, gc=False):
+    index: int
+    message: _Message
+    finish_reason: _Reason
+    logprobs: None = None
+
+
+class _TextChoice(msgspec.Struct, gc=False):
+    index: int
+    text: msgspec.Raw
+    finish_reason: _Reason
+
+
+class _ChatAnswer(msgspec.Struct, gc=False):
+    id: _Text
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: Annotated[list[_ChatChoice], msgspec.Meta(min_length=1)]
+    usage: _Figures
+    error: None = None
+
+
+class _TextAnswer(msgspec.Struct, gc=False):
+    id: _Text
+    object: Literal["text_completion"]
+    created: int
+    model: str
+    choices: Annotated[list[_TextChoice], msgspec.Meta(min_length=1)]
+    usage: _Figures
+    error: None = None
+
+
+_decode_chat: Final = msgspec.json.Decoder(_ChatAnswer).decode
+_decode_text: Final = msgspec.json.Decoder(_TextAnswer).decode
+
+
+def plain_usage(body: bytes, operation: Operation) -> Usage | None:
+    """What *body* says was used, if no rule of OpenAI's shape leaves anything to do about it; else None."""
+    answer: _ChatAnswer | _TextAnswer
+    try:
+        if operation is _CHAT:
+            answer = _decode_chat(body)
+            for choice in answer.choices:
+                start = bytes(choice.message.content)[:2]
+                if start[:1] != _QUOTE or start in TAG_OR_CALL:
+                    return None
+        elif operation is _COMPLETIONS:
+            answer = _decode_text(body)
+            for text in answer.choices:
+                if bytes(text.text)[:1] != _QUOTE:
+                    return None
+        else:
+            return None
+    except (msgspec.DecodeError, RecursionError):
+        return None  # another shape, or no answer at all: it is looked at more closely
+    return _usage(answer.usage)
+
+
+def _usage(said: _Figures) -> Usage:
+    prompt, completion = said.prompt_tokens, said.completion_tokens
+    if said.prompt_tokens_details is None and said.completion_tokens_details is None:
+        return Usage(prompt, completion)
+    cached = said.prompt_tokens_details.cached_tokens if said.prompt_tokens_details is not None else None
+    thought = said.completion_tokens_details.reasoning_tokens if said.completion_tokens_details is not None else None
+    if not cached and not thought:
+        return Usage(prompt, completion)
+    return Usage(prompt, completion, min(prompt, cached or 0), min(completion, thought or 0))
