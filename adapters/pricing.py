@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from adapters.types import Body, Price, Usage
+from adapters.types import Body, LongPrice, Price, Usage
 
 PICO_IN_NANO = 1000
 DEFAULT_OUTPUT = 4096
@@ -25,17 +25,29 @@ class _Message(msgspec.Struct):
     content: list[_Part] | str | None = None
 
 
-def cost_nusd(price: Price | None, usage: Usage) -> int | None:
-    """Nano-USD for *usage*, or None when the price is unknown (which is not the same as free)."""
+def cost_nusd(price: Price | None, *requests: Usage) -> int | None:
+    """Nano-USD for what *requests* used, or None when the price is unknown (which is not the same as free).
+
+    Each request has a prompt of its own, whose length may decide what its tokens cost.
+    """
     if price is None:
         return None
+    pico = sum(_pico(price, usage) for usage in requests)
+    return -(-pico // PICO_IN_NANO)
+
+
+def _pico(price: Price | LongPrice, usage: Usage) -> int:
+    if isinstance(price, Price):
+        for long in reversed(price.long):
+            if usage.prompt_tokens > long.above_tokens:
+                price = long
+                break
     cached_price = price.input_ptoken if price.cached_input_ptoken is None else price.cached_input_ptoken
-    pico = (
+    return (
         (usage.prompt_tokens - usage.cached_tokens) * price.input_ptoken
         + usage.cached_tokens * cached_price
         + usage.completion_tokens * price.output_ptoken
     )
-    return -(-pico // PICO_IN_NANO)
 
 
 def estimated_tokens(byte_count: int) -> int:

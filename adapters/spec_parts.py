@@ -166,6 +166,16 @@ class ModelIdsSpec(Fact):
     """What stands for the dot of a version."""
 
 
+class TierSpec(Fact):
+    """What a million tokens cost in a request with a longer prompt, of all tokens of it."""
+
+    above: int
+    """The length of prompt from which on, itself not included."""
+    input: Decimal = Field(alias="in")
+    output: Decimal = Field(alias="out")
+    cached_input: Decimal | None = Field(default=None, alias="cached_in")
+
+
 class ModelSpec(Fact):
     """A model the provider serves; prices in USD per million tokens as of the file's date."""
 
@@ -178,8 +188,8 @@ class ModelSpec(Fact):
     cached_input: Decimal | None = Field(default=None, alias="cached_in")
     per_audio_hour: Decimal | None = None
     per_million_characters: Decimal | None = Field(default=None, alias="per_1m_chars")
-    tiers: bool = False
-    """Past some length of the prompt more is asked than these prices."""
+    tiers: bool | tuple[TierSpec, ...] = False
+    """What longer prompts cost, the shorter ones first; true: more than these prices, and nobody says how much."""
     vision: bool = False
     status: ModelStatus = ModelStatus.PRODUCTION
     retired_on: date | None = None

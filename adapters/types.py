@@ -91,12 +91,25 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
+class LongPrice:
+    """Pico-USD a token of a request with a longer prompt: all its tokens cost this, not only those beyond."""
+
+    above_tokens: int
+    """The length of prompt from which on, itself not included."""
+    input_ptoken: int
+    output_ptoken: int
+    cached_input_ptoken: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Price:
     """Pico-USD a token (1 USD per million tokens = 1,000,000); ``None`` where the price is unknown."""
 
     input_ptoken: int
     output_ptoken: int
     cached_input_ptoken: int | None = None
+    long: tuple[LongPrice, ...] = ()
+    """What longer prompts cost, the shorter ones first."""
 
 
 class EventKind(StrEnum):

@@ -196,14 +196,16 @@ def _numbered(explained: list[Explained]) -> tuple[Explained, ...]:
 
 def _estimate(target: Target, call: Call, prepared: Prepared) -> Estimate:
     split = any(change.param == "n" and change.action is Action.SPLIT for change in prepared.adjustments)
+    requests = call.choices if split else 1
     usage = expected_usage(
         call.prompt_bytes(),
         asked=call.output_limit,
         most=target.max_output_tokens,
         choices=call.choices if call.operation is not Operation.EMBEDDINGS else 0,
-        prompts=call.choices if split else 1,
+        prompts=requests,
     )
-    return Estimate(usage, cost_nusd(target.price, usage), _fit(target, call))
+    once = Usage(usage.prompt_tokens // requests, usage.completion_tokens // requests, estimated=True)
+    return Estimate(usage, cost_nusd(target.price, *[once] * requests), _fit(target, call))
 
 
 def _fit(target: Target, call: Call) -> Fit:

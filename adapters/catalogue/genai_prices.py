@@ -11,8 +11,10 @@ from typing import Any, Final
 from adapters.catalogue.litellm_prices import PriceListError
 from adapters.catalogue.record import MILLION, ModelRecord, pico
 from adapters.spec import ModelStatus
+from adapters.types import LongPrice
 
 _NAME: Final = "constructor"
+_BY_TOKEN: Final = ("input_mtok", "output_mtok", "cache_read_mtok")
 _Node = dict[str, Any]
 
 
@@ -81,15 +83,12 @@ def _plain(node: ast.expr) -> Any:
 
 
 def _record(model: _Node, today: date) -> ModelRecord | None:
-    prices, tiered = _current(model.get("prices"), today), False
+    prices = _current(model.get("prices"), today)
     if prices is None:
         return None
-    figures: dict[str, int | None] = {}
-    for field in ("input_mtok", "output_mtok", "cache_read_mtok", "input_mchars"):
-        value = prices.get(field)
-        if isinstance(value, dict):
-            tiered, value = True, value.get("base")
-        figures[field] = pico(value, units=MILLION) if isinstance(value, Decimal) else None
+    figures = {name: _figure(prices.get(name), 0) for name in (*_BY_TOKEN, "input_mchars")}
+    tiered = any(isinstance(prices.get(name), dict) for name in figures)
+    long = tuple(_long(prices)) if tiered else ()
     window = model.get("context_window")
     return ModelRecord(
         id=str(model.get("id")),
@@ -98,10 +97,33 @@ def _record(model: _Node, today: date) -> ModelRecord | None:
         output_ptoken=figures["output_mtok"],
         cached_input_ptoken=figures["cache_read_mtok"],
         pcharacter=figures["input_mchars"],
-        long_prompts_cost_more=tiered,
+        long=long,
+        long_prompts_cost_more=tiered and not long,
         status=ModelStatus.DEPRECATED if model.get("deprecated") is True else ModelStatus.PRODUCTION,
         sources=("genai_prices",),
     )
+
+
+def _long(prices: _Node) -> Iterator[LongPrice]:
+    """What longer prompts cost: a tier holds for the whole of a request whose prompt is longer than its start."""
+    tiers = [
+        tier for name in _BY_TOKEN if isinstance(prices.get(name), dict) for tier in prices[name].get("tiers") or ()
+    ]
+    for start in sorted({tier["start"] for tier in tiers if isinstance(tier.get("start"), int)}):
+        paid, answer, cached = (_figure(prices.get(name), start + 1) for name in _BY_TOKEN)
+        if paid is not None and answer is not None:
+            yield LongPrice(start, paid, answer, cached)
+
+
+def _figure(value: Any, prompt_tokens: int) -> int | None:
+    """The price of one unit where the prompt has that many tokens."""
+    if isinstance(value, dict):
+        found = value.get("base")
+        for tier in value.get("tiers") or ():
+            if isinstance(tier.get("start"), int) and prompt_tokens > tier["start"]:
+                found = tier.get("price")
+        value = found
+    return pico(value, units=MILLION) if isinstance(value, Decimal) else None
 
 
 def _current(prices: Any, today: date) -> _Node | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from adapters.catalogue.record import ModelKind, ModelRecord, pico
 from adapters.spec import ModelStatus
+from adapters.types import LongPrice
 
 Entry = Mapping[str, Any]
 
@@ -24,6 +26,8 @@ _KINDS: Final = {
 }
 """By ``mode``; entries of any other are no models that are asked for here."""
 
+_ABOVE: Final = re.compile(r"input_cost_per_token_above_([0-9]{1,6})k_tokens")
+"""Those with more behind it are of other service tiers, and of batches."""
 _HOUR_SECONDS: Final = 3600
 _HIGHEST_USD: Final = {"input_cost_per_second": Decimal(1), "input_cost_per_character": Decimal("0.1")}
 _HIGHEST_USD_A_TOKEN: Final = Decimal("0.01")
@@ -78,6 +82,7 @@ def _record(model: str, canonical: str, their_name: str, entry: Entry) -> ModelR
     ends = _date(entry.get("deprecation_date"))
     successor = entry.get("successor_model")
     second = _price(entry, "input_cost_per_second")
+    long = tuple(_long(entry))
     output = _price(entry, "output_cost_per_token")
     if output is None and kind in (ModelKind.EMBEDDING, ModelKind.RERANK):
         output = 0
@@ -92,13 +97,27 @@ def _record(model: str, canonical: str, their_name: str, entry: Entry) -> ModelR
         cached_input_ptoken=_price(entry, "cache_read_input_token_cost"),
         audio_phour=second * _HOUR_SECONDS if second else None,
         pcharacter=_price(entry, "input_cost_per_character"),
-        long_prompts_cost_more=any(name.startswith("input_cost_per_token_above_") for name in entry),
+        long=long,
+        long_prompts_cost_more=not long and any(name.startswith("input_cost_per_token_above_") for name in entry),
         vision=entry.get("supports_vision") is True,
         status=ModelStatus.DEPRECATED if ends is not None else ModelStatus.PRODUCTION,
         retired_on=ends,
         successor=successor.removeprefix(f"{their_name}/") if isinstance(successor, str) else None,
         sources=("litellm",),
     )
+
+
+def _long(entry: Entry) -> Iterator[LongPrice]:
+    """What longer prompts cost; where the answer's price is not told, it is that of a short prompt's."""
+    found = {int(match[1]) * 1000: name for name in entry if (match := _ABOVE.fullmatch(name))}
+    for above, name in sorted(found.items()):
+        past = name.removeprefix("input_cost_per_token")
+        price = _price(entry, name)
+        output = _price(entry, f"output_cost_per_token{past}")
+        output = _price(entry, "output_cost_per_token") if output is None else output
+        cached = _price(entry, f"cache_read_input_token_cost{past}")
+        if price is not None and output is not None:
+            yield LongPrice(above, price, output, cached)
 
 
 def _price(entry: Entry, name: str) -> int | None:

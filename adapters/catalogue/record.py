@@ -11,7 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from adapters.spec import ModelSpec, ModelStatus
-from adapters.types import Price
+from adapters.spec_parts import TierSpec
+from adapters.types import LongPrice, Price
 
 WARN_BEFORE: Final = timedelta(days=30)
 """How long before a model is retired one is warned of it."""
@@ -48,8 +49,10 @@ class ModelRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """An hour of sound that is listened to."""
     pcharacter: int | None = None
     """A character that is spoken."""
+    long: tuple[LongPrice, ...] = ()
+    """What longer prompts cost, the shorter ones first."""
     long_prompts_cost_more: bool = False
-    """The prices are those of short prompts; past some length the provider takes more."""
+    """The prices are those of short prompts; past some length the provider takes more, and nobody says how much."""
     vision: bool = False
     status: ModelStatus = ModelStatus.PRODUCTION
     retired_on: date | None = None
@@ -63,7 +66,7 @@ class ModelRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         """The price by tokens, where both sides are known."""
         if self.input_ptoken is None or self.output_ptoken is None:
             return None
-        return Price(self.input_ptoken, self.output_ptoken, self.cached_input_ptoken)
+        return Price(self.input_ptoken, self.output_ptoken, self.cached_input_ptoken, self.long)
 
     @property
     def prices(self) -> dict[str, int]:
@@ -129,6 +132,16 @@ def usd(pico_usd: int, *, units: int = 1) -> Decimal:
     return (Decimal(pico_usd) * units / PICO).normalize()
 
 
+def long_prices(record: ModelRecord) -> str:
+    """What longer prompts cost, in USD for a million tokens read, written and read from the cache."""
+    told = []
+    for long in record.long:
+        prices = (long.input_ptoken, long.output_ptoken, long.cached_input_ptoken)
+        figures = " / ".join("-" if price is None else f"{usd(price, units=MILLION):f}" for price in prices)
+        told.append(f"over {long.above_tokens} tokens {figures}")
+    return ", ".join(told) or ("more" if record.long_prompts_cost_more else "the same")
+
+
 def from_file(listed: ModelSpec, source: str) -> ModelRecord:
     """The record of a model that a provider's file lists; *source* says which file."""
 
@@ -146,12 +159,18 @@ def from_file(listed: ModelSpec, source: str) -> ModelRecord:
         cached_input_ptoken=price(listed.cached_input, MILLION),
         audio_phour=price(listed.per_audio_hour, 1),
         pcharacter=price(listed.per_million_characters, MILLION),
-        long_prompts_cost_more=listed.tiers,
+        long=tuple(_long(tier) for tier in listed.tiers) if not isinstance(listed.tiers, bool) else (),
+        long_prompts_cost_more=listed.tiers is True,
         vision=listed.vision,
         status=listed.status,
         retired_on=listed.retired_on,
         sources=(source,),
     )
+
+
+def _long(tier: TierSpec) -> LongPrice:
+    cached = None if tier.cached_input is None else pico(tier.cached_input, units=MILLION)
+    return LongPrice(tier.above, pico(tier.input, units=MILLION), pico(tier.output, units=MILLION), cached)
 
 
 def _kind(listed: ModelSpec) -> ModelKind:
@@ -176,7 +195,7 @@ def laid_over(record: ModelRecord, other: ModelRecord) -> ModelRecord:
     }
     sources = (*record.sources, *other.sources)
     if not record.prices and other.prices:
-        fields |= {name: getattr(other, name) for name in (*PRICE_FIELDS, "long_prompts_cost_more")}
+        fields |= {name: getattr(other, name) for name in (*PRICE_FIELDS, "long", "long_prompts_cost_more")}
         sources = (*other.sources, *record.sources)
     merged = msgspec.structs.replace(record, **fields, sources=tuple(dict.fromkeys(sources)))
     window, most = merged.context_window, merged.max_output_tokens

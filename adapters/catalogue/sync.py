@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from adapters.catalogue.record import UNITS, ModelRecord, from_file, usd
+from adapters.catalogue.record import UNITS, ModelRecord, from_file, long_prices, usd
 from adapters.catalogue.snapshot import Snapshot, Source
 from adapters.registry import load_spec, provider_types
 from adapters.vocabulary import PriceList
@@ -137,9 +137,22 @@ def _changed(old: ModelRecord, new: ModelRecord) -> Iterator[tuple[str, bool]]:
                 f"{units.label}: {usd(was, units=units.per):f} -> {usd(now, units=units.per):f} USD",
                 _jumped(was, now),
             )
+    if old.long != new.long:
+        yield f"long prompts: {long_prices(old)} -> {long_prices(new)}", _long_jumped(old, new)
     for name in ("context_window", "max_output_tokens", "status", "retired_on"):
         if getattr(old, name) != getattr(new, name):
             yield f"{name}: {getattr(old, name)} -> {getattr(new, name)}", False
+
+
+def _long_jumped(old: ModelRecord, new: ModelRecord) -> bool:
+    """Whether they went away, or are not about those of short prompts."""
+    prices = new.prices
+    far = any(
+        _jumped(prices.get("input_ptoken", 0), long.input_ptoken)
+        or _jumped(prices.get("output_ptoken", 0), long.output_ptoken)
+        for long in new.long
+    )
+    return far or (bool(old.long) and not new.long)
 
 
 def _jumped(was: int, now: int) -> bool:
@@ -157,6 +170,8 @@ def _unlike(record: ModelRecord, other: ModelRecord) -> Iterator[str]:
         if mine is not None and theirs is not None and abs(mine - theirs) * ROUNDING > mine:
             figures = f"{usd(mine, units=units.per):f} USD, {usd(theirs, units=units.per):f}"
             yield f"{units.label}: {figures}"
+    if record.long and other.long and record.long != other.long:
+        yield f"long prompts: {long_prices(record)}, and {long_prices(other)}"
 
 
 def _overridden(snapshot: Snapshot) -> Iterator[Difference]:

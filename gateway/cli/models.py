@@ -13,7 +13,7 @@ from rich.text import Text
 
 from adapters.capabilities import STRUCTURED_OUTPUTS, input_modalities, output_modalities, usable_parameters
 from adapters.catalogue.merged import all_records, successor_of
-from adapters.catalogue.record import UNITS, Life, ModelRecord, usd
+from adapters.catalogue.record import UNITS, Life, ModelRecord, long_prices, usd
 from adapters.registry import load_spec, provider_types
 from adapters.spec import ProviderSpec
 from adapters.target import Target
@@ -119,8 +119,11 @@ def _target_facts(target: Target, today: date) -> dict[str, Any]:
             input_ptoken=target.price.input_ptoken,
             output_ptoken=target.price.output_ptoken,
             cached_input_ptoken=target.price.cached_input_ptoken,
+            long=target.price.long,
+            long_prompts_cost_more=record.long_prompts_cost_more and record.price == target.price,
         )
         facts["price"] = _prices(prices)
+        facts["long_prompts"] = _dearer(prices)
     return {
         **facts,
         "context_window": target.context_window,
@@ -141,7 +144,7 @@ def _record_facts(spec: ProviderSpec, record: ModelRecord, today: date, target: 
         "max_output_tokens": record.max_output_tokens,
         "price": _prices(record),
         "price_from": record.sources[0] if record.prices else "",
-        "long_prompts_cost_more": record.long_prompts_cost_more,
+        "long_prompts": _dearer(record),
         "input_modalities": list(input_modalities(target)),
         "output_modalities": list(output_modalities(target)),
         "supported_parameters": sorted(usable_parameters(target)),
@@ -157,6 +160,10 @@ def _prices(record: ModelRecord) -> dict[str, str]:
     """USD for a million tokens or characters, or an hour, by what is paid for."""
     prices = record.prices
     return {unit.label: f"{usd(prices[unit.field], units=unit.per):f}" for unit in UNITS if unit.field in prices}
+
+
+def _dearer(record: ModelRecord) -> str | None:
+    return long_prices(record) if record.long or record.long_prompts_cost_more else None
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
@@ -200,7 +207,7 @@ def _print_page(row: dict[str, Any]) -> None:
         "output": f"{row['max_output_tokens'] or 'unknown'} tokens",
         "price": f"{', '.join(prices)} USD" if prices else "unknown",
         "by": row["price_from"],
-        "dearer": "for long prompts; the price is that of short ones" if row["long_prompts_cost_more"] else "",
+        "dearer": f"for long prompts: {row['long_prompts']}" if row["long_prompts"] else "",
         "state": state,
         "successor": row["successor"],
         "reads": ", ".join(row["input_modalities"]),

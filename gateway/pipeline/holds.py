@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -18,6 +19,9 @@ class Resolution(StrEnum):
     SETTLED = "settled"  # by usage the provider gave
     ESTIMATED = "estimated"  # by what was seen of an answer that broke off or carried no usage
     VOID = "void"  # nothing was sent, or the provider refused
+
+
+_SETTLED: Final = Resolution.SETTLED
 
 
 class HoldResolvedTwiceError(Exception):
@@ -35,25 +39,25 @@ class Hold(msgspec.Struct, eq=False):
     usage: Usage | None = None
     cost_nusd: int | None = None
 
-    def settle(self, usage: Usage) -> None:
-        """Book what the provider says was used."""
-        self._resolve(Resolution.SETTLED, usage)
+    def settle(self, usage: Usage, requests: Sequence[Usage] = ()) -> None:
+        """Book what the provider says was used; *requests* are the parts where there were several."""
+        self._resolve(_SETTLED, usage, requests)
 
-    def estimate(self, usage: Usage) -> None:
+    def estimate(self, usage: Usage, requests: Sequence[Usage] = ()) -> None:
         """Book what we counted ourselves, because no figure came."""
-        self._resolve(Resolution.ESTIMATED, usage)
+        self._resolve(Resolution.ESTIMATED, usage, requests)
 
     def void(self) -> None:
         """Give everything back: nothing is owed."""
         self._resolve(Resolution.VOID, None)
 
-    def _resolve(self, resolution: Resolution, usage: Usage | None) -> None:
+    def _resolve(self, resolution: Resolution, usage: Usage | None, requests: Sequence[Usage] = ()) -> None:
         if self.resolution is not None:
             raise HoldResolvedTwiceError(f"{self.target.name}: {self.resolution} and now {resolution}")
         self.resolution = resolution
         if usage is not None:
             self.usage = usage
-            self.cost_nusd = cost_nusd(self.target.price, usage)
+            self.cost_nusd = cost_nusd(self.target.price, *(requests or (usage,)))
         self.ledger.resolved(self)
 
 
@@ -84,4 +88,6 @@ class CountingLedger:
 
     def resolved(self, hold: Hold) -> None:
         self.open_holds -= 1
-        self.resolutions[hold.resolution or Resolution.VOID] += 1
+        resolution = hold.resolution
+        assert resolution is not None
+        self.resolutions[resolution] += 1

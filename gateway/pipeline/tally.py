@@ -82,6 +82,6 @@ class Tally:
             any(usage.estimated for usage in owed),
         )
         if total.estimated:
-            hold.estimate(total)
+            hold.estimate(total, owed)
         else:
-            hold.settle(total)
+            hold.settle(total, owed)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.pricing import cost_nusd, estimated_tokens, prompt_bytes
-from adapters.types import Price, Usage
+from adapters.types import LongPrice, Price, Usage
 from tests.fakes.prepared import body_of
 
 TOKENS = st.integers(0, 10**9)
@@ -23,6 +23,32 @@ PRICES = st.builds(Price, PTOKEN, PTOKEN, st.none() | PTOKEN)
 def usages(draw: st.DrawFn) -> Usage:
     prompt = draw(TOKENS)
     return Usage(prompt, draw(TOKENS), cached_tokens=draw(st.integers(0, prompt)))
+
+
+LONG = Price(
+    2_000_000, 10_000_000, 200_000,
+    (LongPrice(272_000, 4_000_000, 15_000_000, 400_000), LongPrice(500_000, 8_000_000, 15_000_000)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("usage", "nusd"),
+    [
+        (Usage(272_000, 100, cached_tokens=2000), 540_000_000 + 400_000 + 1_000_000),
+        (Usage(272_001, 100, cached_tokens=2000), 1_080_004_000 + 800_000 + 1_500_000),
+        (Usage(500_001, 0, cached_tokens=1), 8 * 500_001 * 1000),
+    ],
+    ids=["at-the-limit", "past-it", "past-the-next-without-a-price-for-cached-tokens"],
+)
+def test_all_tokens_of_a_request_with_a_long_prompt_cost_more(usage: Usage, nusd: int) -> None:
+    assert cost_nusd(LONG, usage) == nusd
+
+
+def test_several_requests_are_not_one_with_a_long_prompt() -> None:
+    once = Usage(200_000, 10)
+
+    assert cost_nusd(LONG, once, once) == 2 * (400_000_000 + 100_000)
+    assert cost_nusd(Price(1, 1), Usage(1, 0), Usage(1, 0)) == 1, "rounded up once for both"
 
 
 @given(PRICES, usages())

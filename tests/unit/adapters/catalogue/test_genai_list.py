@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.catalogue.litellm_prices import PriceListError
-from adapters.types import Price
+from adapters.types import LongPrice, Price
 from tests.unit.adapters.catalogue.price_lists import genai_list, read_second
 
 SIMPLE = "ModelInfo(id='m', match=ClauseEquals(equals='m'), prices=ModelPrice(input_mtok=Decimal('0.15'), output_mtok=Decimal('0.6'), cache_read_mtok=Decimal('0.075')))"  # noqa: E501
@@ -31,14 +31,14 @@ def test_the_price_is_that_of_the_day(today: date, price: Price) -> None:
     assert read_second(genai_list(BEGINS), today)[0]["groq"]["m"].price == price
 
 
-def test_of_tiers_the_lowest_counts_and_the_others_are_noted() -> None:
+def test_tiers_are_what_longer_prompts_cost() -> None:
     tiers = "TieredPrices(base=Decimal('2'), tiers=[Tier(start=272000, price=Decimal('4'))])"
     model = f"ModelInfo(id='m', prices=ModelPrice(input_mtok={tiers}, output_mtok=Decimal('10')))"
 
     record = read_second(genai_list(model))[0]["groq"]["m"]
 
-    assert record.price == Price(2_000_000, 10_000_000)
-    assert record.long_prompts_cost_more
+    assert record.price == Price(2_000_000, 10_000_000, long=(LongPrice(272_000, 4_000_000, 10_000_000),))
+    assert not record.long_prompts_cost_more
 
 
 def test_a_model_goes_by_every_name_its_rule_spells_out() -> None:

@@ -9,7 +9,7 @@ import pytest
 from adapters.catalogue.litellm_prices import PriceListError
 from adapters.catalogue.record import ModelKind
 from adapters.spec import ModelStatus
-from adapters.types import Price
+from adapters.types import LongPrice, Price
 from tests.unit.adapters.catalogue.price_lists import litellm_list, priced, read_first
 
 
@@ -20,6 +20,34 @@ def test_a_price_a_token_becomes_whole_pico_usd() -> None:
 
     assert record.price == Price(150_000, 600_000, 75_000)
     assert record.canonical == "m"
+
+
+def test_what_longer_prompts_cost_is_read_for_the_usual_service_alone() -> None:
+    entry = priced(
+        5e-06,
+        3e-05,
+        cache_read_input_token_cost=5e-07,
+        input_cost_per_token_above_272k_tokens=1e-05,
+        output_cost_per_token_above_272k_tokens=4.5e-05,
+        cache_read_input_token_cost_above_272k_tokens=1e-06,
+        input_cost_per_token_above_272k_tokens_flex=5e-06,
+        input_cost_per_token_above_500k_tokens=2e-05,
+        cache_creation_input_token_cost_above_12hr=5e-07,
+    )
+    record = read_first(litellm_list(groq__m=entry))[0]["groq"]["m"]
+
+    assert record.long == (
+        LongPrice(272_000, 10_000_000, 45_000_000, 1_000_000),
+        LongPrice(500_000, 20_000_000, 30_000_000),
+    )
+    assert not record.long_prompts_cost_more
+
+
+def test_a_dearer_price_that_is_told_in_another_way_is_at_least_noted() -> None:
+    entry = priced(5e-06, 3e-05, input_cost_per_token_above_long_context=1e-05)
+    record = read_first(litellm_list(groq__m=entry))[0]["groq"]["m"]
+
+    assert (record.long, record.long_prompts_cost_more) == ((), True)
 
 
 @pytest.mark.parametrize(("usd", "ptoken"), [(3.7e-08, 37_000), (5e-11, 50), (0.003, 3_000_000_000)])

@@ -12,7 +12,7 @@ from adapters.catalogue.record import MILLION, Life, ModelKind, ModelRecord, fro
 from adapters.catalogue.snapshot import shipped_snapshot
 from adapters.registry import load_spec
 from adapters.spec import ModelSpec, ModelStatus
-from adapters.types import Price
+from adapters.types import LongPrice, Price
 
 DAY = date(2026, 12, 11)
 
@@ -53,6 +53,11 @@ def test_a_files_entry_becomes_a_record_with_every_kind_of_price() -> None:
     assert listed(**{"in": "0.02", "out": "0"}).kind is ModelKind.EMBEDDING
     assert listed(**{"in": "0", "out": "0"}).kind is ModelKind.TEXT
     assert listed(**{"in": "2", "out": "10", "tiers": True}).long_prompts_cost_more
+    dearer = listed(
+        **{"in": "2", "out": "10", "tiers": [{"above": 272_000, "in": "4", "out": "15", "cached_in": "0.4"}]}
+    )
+    assert dearer.price == Price(2_000_000, 10_000_000, long=(LongPrice(272_000, 4_000_000, 15_000_000, 400_000),))
+    assert not dearer.long_prompts_cost_more
 
 
 FULL = ModelRecord(
