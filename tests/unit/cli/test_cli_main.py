@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from gateway.__about__ import __version__
-from gateway.cli.main import COMMANDS
+from gateway.cli.main import COMMANDS, main
 
 
 def run(
@@ -37,15 +37,17 @@ def test_version_and_help_answer() -> None:
 
 
 def test_help_answers_at_once() -> None:
-    best = min(_timed() for _ in range(3))
+    best = min(_computed_seconds() for _ in range(3))
 
-    assert best < 1.5, f"{best:.2f} s; 0.3 s is the aim on an idle machine"
+    assert best < 1.5, f"{best:.2f} s; 0.3 s is the aim"
 
 
-def _timed() -> float:
-    started = time.perf_counter()
+def _computed_seconds() -> float:
+    """How long a CPU works for the help; the clock on the wall would tell how busy the machine is."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run("--help")
-    return time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def test_nothing_heavy_is_imported_for_the_help() -> None:
@@ -96,8 +98,9 @@ def test_a_wrong_configuration_exits_with_3_and_the_report(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
-def test_every_command_of_the_table_exists(name: str) -> None:
-    done = run(name, "--help")
+def test_every_command_of_the_table_exists(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
 
-    assert done.returncode == 0, done.stderr
-    assert f"gateway {name}" in done.stdout
+    assert not ended.value.code
+    assert f"gateway {name}" in capsys.readouterr().out

@@ -29,7 +29,8 @@ def test_every_provider_that_chats_has_a_column_and_every_preset_a_row() -> None
 
     chatting = [name for name in provider_types() if load_spec(name).endpoints[Operation.CHAT].available]
     assert sorted(columns) == sorted(chatting)
-    assert all(f"presets/{name}.yaml) |" in page() for name in preset_types())
+    written = page()
+    assert all(f"presets/{name}.yaml) |" in written for name in preset_types())
 
 
 def test_every_table_has_every_parameter() -> None:

@@ -56,11 +56,17 @@ async def watching(path: Path) -> AsyncIterator[Seen]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+        # The library's own thread takes its leave a little later, and would pass for the watch of the next test.
+        await until(lambda: not watches())
 
 
 async def until_watched() -> None:
+    await until(lambda: watches() > 0)
+
+
+async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not watches():
+        while not condition():
             await asyncio.sleep(0.01)
 
 
