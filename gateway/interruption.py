@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -38,6 +38,17 @@ def leave_soon(number: int) -> None:
     timer = threading.Timer(_GRACE_SECONDS, _leave, (number,))
     timer.daemon = True
     timer.start()
+
+
+@contextlib.contextmanager
+def handled_by(handler: Callable[[int, FrameType | None], None]) -> Generator[None, None, None]:
+    """Have *handler* called for both signals within the block; what was there before comes back after it."""
+    before = {number: signal.signal(number, handler) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
 class Interruptions:

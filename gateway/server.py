@@ -242,18 +242,17 @@ class _Server(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        handlers: dict[signal.Signals, Callable[[int, FrameType | None], None]] = {
-            signal.SIGINT: self.handle_exit,
-            signal.SIGTERM: self.handle_exit,
-        }
-        if sys.platform != "win32":
-            handlers[signal.SIGHUP] = self._handle_hangup
-        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        with interruption.handled_by(self.handle_exit), self._handling_hangup():
+            yield
+
+    @contextlib.contextmanager
+    def _handling_hangup(self) -> Generator[None, None, None]:
+        before = signal.signal(signal.SIGHUP, self._handle_hangup) if sys.platform != "win32" else None
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            if sys.platform != "win32":
+                signal.signal(signal.SIGHUP, before)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit and sig == signal.SIGINT:

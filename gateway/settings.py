@@ -9,6 +9,7 @@ from typing import Any
 from adapters import located_yaml
 from adapters.located_yaml import Document, Problem
 from adapters.registry import load_spec
+from gateway.__about__ import COMMAND
 from gateway.config.environment import CONFIG_VARIABLE
 from gateway.config.interpolate import interpolate
 from gateway.config.loading import NO_FILE, Loading
@@ -80,7 +81,10 @@ def _read(path: Path) -> Document:
             raise ConfigError([Problem(str(path), 0, 0, "", "larger than 4 MiB; this is no configuration")])
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise ConfigError([Problem(str(path), 0, 0, "", f"cannot be read: {error.strerror or error}")]) from None
+        message = f"cannot be read: {error.strerror or error}"
+        if isinstance(error, FileNotFoundError):
+            message += f". Correct --config or GATEWAY_CONFIG, or write one: {COMMAND} init -o {path}"
+        raise ConfigError([Problem(str(path), 0, 0, "", message)]) from None
     except UnicodeDecodeError:
         raise ConfigError([Problem(str(path), 0, 0, "", "no UTF-8 text")]) from None
     try:

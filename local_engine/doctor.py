@@ -103,7 +103,7 @@ def _available_memory() -> int | None:
 
 def _store(store: Path) -> Finding:
     existing = next(path for path in (store, *store.parents) if path.exists())
-    if not os.access(existing, os.W_OK):
+    if not (existing.is_dir() and os.access(existing, os.W_OK)):
         return Finding("store", Verdict.FAIL, f"{existing} cannot be written", "set GATEWAY_LOCAL_DIR to another place")
     return Finding("store", Verdict.OK, f"{store}, {shutil.disk_usage(existing).free / 1e9:.1f} GB free")
 

@@ -49,8 +49,10 @@ def read_price_file(price_list: PriceList, path: Path) -> PriceFile:
             return _checked(price_list, match["version"] if match else "", member, wheel.read(member))
     except KeyError:
         raise PriceListError(f"{path} does not hold {member}") from None
-    except (OSError, zipfile.BadZipFile) as error:
-        raise PriceListError(f"{path} cannot be read: {error}") from None
+    except OSError as error:
+        raise PriceListError(f"{path} cannot be read: {error.strerror or error}") from None
+    except zipfile.BadZipFile as error:
+        raise PriceListError(f"{path} is no wheel: {error}") from None
 
 
 def installed_price_file(price_list: PriceList) -> PriceFile | None:

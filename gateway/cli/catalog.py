@@ -123,7 +123,10 @@ def _make(
     first: PriceFile, second: PriceFile | None, before: Snapshot | None, accept: list[str]
 ) -> tuple[Outcome, list[str]]:
     today = date.today()
-    records, remarks = read_litellm(first.data, names_in(PriceList.LITELLM), canonical_name)
+    try:
+        records, remarks = read_litellm(first.data, names_in(PriceList.LITELLM), canonical_name)
+    except PriceListError as error:
+        raise PriceListError(f"{first.source.file}: {error}") from None
     if not records:
         raise PriceListError("the list knows none of our providers; it may be written in another way by now")
     others: Records = {}

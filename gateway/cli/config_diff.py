@@ -70,7 +70,9 @@ def _ask(settings: Settings, url: str | None) -> Mapping[str, Any]:
             trust_env=False,
         )
         told: Mapping[str, Any] = answer.json()
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
+        console.fail(f"'{address}' is no address of a gateway. It begins with http:// or https://.", ExitCode.USAGE)
+    except (httpx2.HTTPError, ValueError) as error:
         reason = str(error) or type(error).__name__
         console.fail(f"no gateway answers at {address} ({reason}). Start it, or use --url.", ExitCode.UNREACHABLE)
     if answer.status_code != httpx2.codes.OK:

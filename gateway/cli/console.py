@@ -23,21 +23,29 @@ class ExitCode(IntEnum):
     UNREACHABLE = 4
 
 
+class _Console(Console):
+    """rich's, but for a reader that leaves: it ends commands by their one way out, and no server."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # the BrokenPipeError, in whose handling this is called
+
+
 @cache
 def out() -> Console:
     """Standard output. Without colour when it is no terminal or NO_COLOR is set; a line is never cut or folded."""
-    return Console(highlight=False, soft_wrap=True)
+    return _Console(highlight=False, soft_wrap=True)
 
 
 @cache
 def err() -> Console:
     """Standard error, for everything that is no result: progress, notes, errors."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return _Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def print_json(data: Any) -> None:
-    """Print *data* as JSON, for ``--json``."""
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False, default=str) + "\n")
+    """Print *data* as JSON, for ``--json``; whatever the terminal has no letters for is escaped."""
+    plain = "utf" not in (sys.stdout.encoding or "").lower()
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=plain, default=str) + "\n")
 
 
 def note(message: str) -> None:

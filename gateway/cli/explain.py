@@ -13,12 +13,12 @@ import msgspec
 import typer
 from rich.text import Text
 
-from adapters import located_yaml
 from adapters.draft import Unsupported
 from adapters.types import Body
 from gateway.catalog import Catalog
 from gateway.cli.check import ConfigFile
 from gateway.cli.console import ExitCode, fail, note, out, print_json
+from gateway.cli.files import read_text, read_yaml
 from gateway.data_plane.extra_body import EXTRA_BODY, unpack_extra_body
 from gateway.data_plane.strict_json import decode_members
 from gateway.errors import GatewayError
@@ -57,14 +57,15 @@ def explain(
     found = catalog.resolve(model)
     if found is None:
         near = catalog.nearest(model)
-        hint = f" Did you mean: {', '.join(near)}?" if near else ""
+        hint = f" Did you mean: {', '.join(near)}?" if near else " `gateway models` shows those there are."
         fail(f"there is no model '{model}'.{hint}", ExitCode.USAGE)
     try:
         body = _body(params)
         body["model"] = msgspec.Raw(msgspec.json.encode(found.id))
         explanation = dry_run(settings, catalog, found, body, today=date.today(), unsupported=unsupported)
     except GatewayError as error:
-        fail(f"a client would be told: {error.status} {error.code or error.type}: {error}")
+        what = f"with {params}, " if params not in ("", _STDIN) else ""
+        fail(f"{what}a client would be told: {error.status} {error.code or error.type}: {error}")
     if as_json:
         print_json(_report(explanation))
     else:
@@ -86,18 +87,11 @@ def _read(params: str) -> Body:
     if params == _STDIN:
         return decode_members(sys.stdin.buffer.read())
     path = Path(params)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        fail(f"{path} cannot be read: {error.strerror or error}", ExitCode.USAGE)
     if path.suffix not in (".yaml", ".yml"):
-        return decode_members(data)
-    try:
-        value = located_yaml.parse(data.decode(), str(path)).value
-    except (located_yaml.YamlError, UnicodeDecodeError) as error:
-        fail(f"{path} is no YAML: {error}", ExitCode.USAGE)
+        return decode_members(read_text(path).encode())
+    value = read_yaml(path)
     if not isinstance(value, dict):
-        fail(f"{path} has to hold the members of a request", ExitCode.USAGE)
+        fail(f"{path}: the members of a request are expected, as a mapping (key: value).", ExitCode.USAGE)
     return decode_members(msgspec.json.encode(value))
 
 

@@ -10,13 +10,13 @@ from rich.text import Text
 
 from gateway.cli import console
 from gateway.cli.console import ExitCode
+from gateway.cli.files import read_text, write_new
 
 if TYPE_CHECKING:
     from gateway.importing.report import Report
 
 app = typer.Typer(no_args_is_help=True, help="Make a configuration of another gateway's.")
 
-_MOST_BYTES = 4 * 1024 * 1024
 _STYLES = {"mapped": "green", "approximated": "yellow", "not yet": "cyan", "dropped": "red"}
 
 
@@ -41,39 +41,18 @@ def litellm(
     from gateway.importing.render import render
 
     try:
-        plan, report = import_config(_read(file))
+        plan, report = import_config(read_text(file))
     except (UnreadableYamlError, NotLiteLLMError) as error:
         console.fail(f"{file}: {error}", ExitCode.CONFIG)
     text = render(plan, report, file.name)
     if output != "-":
-        _write(Path(output), text, force=force)
+        write_new(Path(output), text, force=force)
     if as_json:
         console.print_json(_report(report, text, output))
         return
     if output == "-":
         typer.echo(text, nl=False)
     _print(report, output)
-
-
-def _read(file: Path) -> str:
-    try:
-        if file.stat().st_size > _MOST_BYTES:
-            console.fail(f"{file}: larger than 4 MiB; this is no configuration", ExitCode.CONFIG)
-        return file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        console.fail(f"{file} cannot be read: {error.strerror or error}")
-    except UnicodeDecodeError:
-        console.fail(f"{file}: no UTF-8 text", ExitCode.CONFIG)
-
-
-def _write(path: Path, text: str, *, force: bool) -> None:
-    try:
-        with path.open("w" if force else "x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        console.fail(f"{path} exists; --force overwrites it")
-    except OSError as error:
-        console.fail(f"{path} cannot be written: {error.strerror or error}")
 
 
 def _print(report: Report, output: str) -> None:

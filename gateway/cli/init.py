@@ -11,6 +11,7 @@ import typer
 
 from adapters.registry import load_spec
 from gateway.cli import console
+from gateway.cli.files import write_new
 from gateway.config.zero import LOCAL_ALIAS, LOCAL_MODEL, hosted_types
 from gateway.package_data import data_path
 
@@ -30,13 +31,7 @@ def init(
         typer.echo(text, nl=False)
         return
     path = Path(output)
-    try:
-        with path.open("w" if force else "x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        console.fail(f"{path} exists; --force overwrites it")
-    except OSError as error:
-        console.fail(f"{path} cannot be written: {error.strerror or error}")
+    write_new(path, text, force=force)
     console.out().print(f"{path} written. Start with: gateway serve -c {path}", markup=False)
 
 

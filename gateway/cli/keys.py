@@ -54,7 +54,10 @@ def create(
     record, secret = with_keys(config, work)
     _note_unknown_models(patterns or [], config)
     if as_json:
-        print_json({**_fields(record), "secret": secret})
+        print_json(_fields(record) if secret_stdin else {**_fields(record), "secret": secret})
+        return
+    if secret_stdin:  # whoever brought it has it, and a log is no place for it
+        note(f"{record.key.id} ({record.key.name}) made of the key that was read")
         return
     note(f"{record.key.id} ({record.key.name}) made; the key is shown only now:")
     # Alone on standard output, so that KEY=$(gateway keys create) works.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, NoReturn
@@ -11,10 +12,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from gateway.__about__ import COMMAND, __version__
+from gateway.cli.streams import close_output, prepare_streams, told_of_output
 from gateway.interruption import Interruptions, exit_code, told
 
 # Boxes and colours are for people. Through a pipe they only get in the way, and rich's help takes 0.2 s to import.
-_MARKUP: Literal["rich"] | None = "rich" if sys.stdout.isatty() else None
+_MARKUP: Literal["rich"] | None = "rich" if sys.stdout is not None and sys.stdout.isatty() else None
 
 
 class _Entry(NamedTuple):
@@ -65,6 +67,7 @@ def command_app(name: str) -> typer.Typer:
         function, target = target, typer.Typer(add_completion=False)
         target.command(name)(function)
     target.pretty_exceptions_enable = False
+    target._add_completion = False
     target.rich_markup_mode = _MARKUP
     return target
 
@@ -102,31 +105,38 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave the process with the exit code its outcome has."""
+    prepare_streams()
     with Interruptions() as interruptions:
-        try:
-            _run(arguments)
-        except (SystemExit, KeyboardInterrupt):
-            if interruptions.number is None:
-                raise
-            sys.stderr.write(f"{told(interruptions.number)}\n")
-            sys.exit(exit_code(interruptions.number))
+        code = close_output(_run(arguments))
+    if interruptions.number is not None:
+        sys.stderr.write(f"{told(interruptions.number)}\n")
+        code = exit_code(interruptions.number)
+    sys.exit(code)
 
 
-def _run(arguments: Sequence[str] | None) -> NoReturn:
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         typer.main.get_command(app)(args=arguments, prog_name=COMMAND)
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except KeyboardInterrupt:
+        return exit_code(signal.SIGINT)
     except Exception as error:  # the edge: what has words of its own is told, the rest raised again
         known = _known_error(error)
         if known is None:
             raise
         message, code = known
-        sys.stderr.write(f"{message}\n")
-        sys.exit(code)
-    sys.exit(0)
+        if message:
+            sys.stderr.write(f"{message}\n")
+        return code
+    return 0
 
 
 def _known_error(error: Exception) -> tuple[str, int] | None:
     """What to say, and the exit code, for an error in a file; imported only here, since it brings pydantic along."""
+    said = told_of_output(error)
+    if said is not None:
+        return said, 1
     if "adapters.registry" not in sys.modules:
         return None
     from adapters.registry import SpecError

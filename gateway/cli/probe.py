@@ -18,6 +18,7 @@ from gateway import interruption
 from gateway.catalog import Catalog, Model
 from gateway.cli.check import ConfigFile
 from gateway.cli.console import ExitCode, fail, note, out, print_json
+from gateway.cli.files import write_new
 from gateway.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -67,6 +68,9 @@ def probe(
     wanted = tuple(only or ())
     try:
         bill = interruption.run(rehearse(found, wanted))
+        strange = [name for name in wanted if not any(_is_wanted(fact, (name,)) for fact in bill.facts)]
+        if strange:
+            fail(f"no fact that can be asked for is called {' or '.join(strange)}.", ExitCode.USAGE)
         note(_announcement(found, bill))
         if not yes and not _confirmed():
             fail("nothing was sent; --yes sends without asking.", ExitCode.USAGE)
@@ -74,8 +78,6 @@ def probe(
     except UnreachableError as error:
         fail(f"{found.name} cannot be probed: {error}", ExitCode.UNREACHABLE)
     findings = [one for one in findings if _is_wanted(one.fact, wanted)]
-    if wanted and not findings:
-        fail(f"no fact is called {' or '.join(wanted)}.", ExitCode.USAGE)
     overrides = _overrides(found, findings)
     if as_json:
         print_json(_report(found, bill, findings, overrides))
@@ -200,8 +202,5 @@ def _write(target: Target, overrides: dict[str, Any], output: Path | None, *, qu
         if not quiet:
             out().print(Text(f"\n{text}"), end="")
         return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        fail(f"{output}: {error.strerror}")
+    write_new(output, text, force=True)
     note(f"{output} goes below the provider, or the target, in the configuration")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import socket
@@ -93,7 +94,9 @@ def _run(
     url = url_of(sock)
 
     async def when_listening() -> None:
-        print_ready(settings, url, key, await wait_until_ready(url, patience))
+        health = await wait_until_ready(url, patience)
+        with contextlib.suppress(OSError):  # nobody reads it, and that is no reason not to serve
+            print_ready(settings, url, key, health)
 
     if settings.server.workers > 1:
         from gateway.workers import supervise

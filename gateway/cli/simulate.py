@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from gateway import interruption
 from gateway.cli.console import ExitCode, fail, out
+from gateway.cli.files import read_yaml
 from gateway.listening import ListenError, bind, url_of
 
 if TYPE_CHECKING:
@@ -119,14 +121,7 @@ _SIMULATED = ("chat_completions", "completions", "embeddings")
 
 
 def _read(path: Path) -> dict[str, Any]:
-    import yaml
-
-    try:
-        changes = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        fail(f"{path}: {error.strerror}", ExitCode.CONFIG)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        fail(f"{path}: {error}", ExitCode.CONFIG)
+    changes = read_yaml(path)
     if not isinstance(changes, dict):
         fail(f"{path}: a mapping (key: value) is expected, as in `overrides`.", ExitCode.CONFIG)
     return changes
@@ -141,4 +136,7 @@ async def _serve(simulator: Simulator, sock: socket.socket) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     options: dict[str, Any] = {"ws": "none", "lifespan": "off", "log_config": None, "access_log": False}
     config = uvicorn.Config(SimulatorApp(simulator), **options, timeout_graceful_shutdown=1)
-    await uvicorn.Server(config).serve([sock])
+    server = uvicorn.Server(config)
+    # Its own way would raise the signal once more after the end, as if something had been interrupted.
+    with interruption.handled_by(server.handle_exit):
+        await server._serve([sock])

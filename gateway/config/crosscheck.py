@@ -25,6 +25,8 @@ from gateway.config.schema import (
     ProviderSettings,
     Settings,
 )
+from gateway.storage.errors import StorageError
+from gateway.storage.urls import parse_database_url
 from local_engine.registry import find_known, known_models
 
 Finding = tuple[Path, bool, str]
@@ -42,6 +44,10 @@ def check(settings: Settings, providers: Collection[str], models: Collection[str
     *providers* and *models* are the names in the file; an entry with a fault of its own is missing from *settings*.
     """
     yield from _auth(settings)
+    try:
+        parse_database_url(settings.storage.database_url.get_secret_value())
+    except StorageError as error:
+        yield ("storage", "database_url"), False, str(error)
     for name, provider in settings.providers.items():
         yield from _provider(("providers", name), provider)
     yield from _models(settings, providers)

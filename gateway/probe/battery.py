@@ -76,6 +76,8 @@ class Bill:
     requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    facts: frozenset[str] = frozenset()
+    """What is asked for."""
 
     def cost_nusd(self, target: Target) -> int | None:
         """The cost in nano-USD; None without a price."""
@@ -99,7 +101,7 @@ async def rehearse(target: Target, wanted: Sequence[str] = ()) -> Bill:
             bill.completion_tokens += _limit(body)
         return seen
 
-    await probe(target, send, wanted)
+    bill.facts = frozenset(finding.fact for finding in await probe(target, send, wanted))
     return bill
 
 

@@ -67,6 +67,6 @@ def parse_database_url(url: str) -> DatabaseUrl:
             )
         return DatabaseUrl(sqlite_path=Path(path).absolute(), postgres_dsn=None)
     raise StorageError(
-        f"storage.database_url begins with {scheme or 'no scheme'!r}; it must be sqlite+aiosqlite:///./FILE "
-        "or postgresql+asyncpg://USER:PASSWORD@HOST/DATABASE."
+        f"storage.database_url {f'begins with {scheme!r}' if scheme else 'is no address'}; it must be "
+        "sqlite+aiosqlite:///./FILE or postgresql+asyncpg://USER:PASSWORD@HOST/DATABASE."
     )

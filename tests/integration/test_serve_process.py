@@ -12,12 +12,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from gateway.listening import bind
 from gateway.settings import load_settings
 from gateway.workers import supervise
-from tests.fakes.gateway_process import GatewayProcess, gateway_process
+from tests.fakes.gateway_process import GatewayProcess, gateway_process, until_ready
 from tests.fakes.openai_answers import ROLE, good_stream, payloads, stream, words
 from tests.fakes.raw_client import RawClient, post
 from tests.fakes.scripted_server import Script, ScriptedServer, Sleep, Step, chunk
@@ -249,3 +250,19 @@ async def test_every_worker_answers_hot_and_other_routes(tmp_path: Path) -> None
             assert (await client.answer(10)).status == 200
             await client.send(post("/v1/chat/completions", b"{}"))
             assert (await client.answer(10)).status == 401
+
+
+async def test_it_goes_on_when_nobody_reads_its_output(tmp_path: Path) -> None:
+    with bind("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    async with gateway_process(tmp_path, config(None), "--port", str(port)) as gateway:
+        pipe = gateway.process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]  # asyncio offers no other way
+        pipe.close()
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+            await until_ready(client, gateway.process)
+            for _ in range(20):  # the lines are written soon after it is ready
+                assert (await client.get("/health/live")).status_code == 200
+                await asyncio.sleep(0.05)
+        gateway.signal(signal.SIGTERM)
+        assert await gateway.ended() == 0
+    assert "Traceback" not in gateway.errors

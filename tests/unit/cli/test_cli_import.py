@@ -57,5 +57,5 @@ def test_what_is_none_of_litellms_is_refused_with_a_wrong_configurations_code(tm
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     done = run(str(tmp_path / "none.yaml"))
 
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "cannot be read" in done.stderr

@@ -73,7 +73,7 @@ def test_the_secret_is_shown_by_no_other_command() -> None:
 def test_an_existing_key_is_imported_from_standard_input() -> None:
     result = _keys("create", "--secret-stdin", stdin="sk-from-the-old-gateway\r\n")
 
-    assert (result.exit_code, result.stdout) == (0, "sk-from-the-old-gateway\n")
+    assert (result.exit_code, result.stdout) == (0, "")
     assert _keys("create", "--secret-stdin", stdin="sk-from-the-old-gateway").exit_code == 1
     assert _keys("create", "--secret-stdin", stdin="has a space in it\n").exit_code == 1
     assert _keys("create", "--secret-stdin", stdin="").exit_code == 1

@@ -99,5 +99,5 @@ def test_changed_facts_have_to_be_facts(tmp_path: Path, text: str, words: str) -
 def test_a_missing_file_of_changed_facts_is_told(tmp_path: Path) -> None:
     result = run("groq", "--override", str(tmp_path / "none.yaml"))
 
-    assert result.exit_code == 3
+    assert result.exit_code == 2
     assert "No such file" in result.stderr

@@ -114,7 +114,7 @@ def test_nothing_is_said_about_consequences_of_a_fault(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_an_error_of_its_own(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"absent\.yaml\n  cannot be read: No such file or directory\n1 error"):
+    with pytest.raises(ConfigError, match=r"absent\.yaml\n  cannot be read: No such file or directory\. Correct"):
         load_settings(tmp_path / "absent.yaml", environ={})
 
 
