@@ -33,6 +33,10 @@ class FineTunes:
     """What the provider calls one of them."""
     known: Mapping[str, str | int] = field(default_factory=dict)
     """What the provider calls some of them otherwise; when there are any, there are no others."""
+    always: tuple[tuple[int, float], ...] = ()
+    """Number and scale of adapters that every request has, where a request names all that it wants."""
+    scales: Mapping[int, float] = field(default_factory=dict)
+    """The scales of those that are not 1."""
 
 
 def adapter_of(pattern: str, name: str) -> str | None:
@@ -69,7 +73,8 @@ class AdapterNaming:
         if spec.field is not None:
             body[spec.field] = _raw(told)
         if spec.ids is not None:
-            body[spec.ids] = _raw([{"id": told, "scale": 1.0}])
+            own = (told, fine_tunes.scales.get(told, 1.0) if isinstance(told, int) else 1.0)
+            body[spec.ids] = _raw([{"id": number, "scale": scale} for number, scale in (*fine_tunes.always, own)])
 
     def unknown(self) -> ProviderError:
         """The failure of a request for a fine-tune that is not there."""

@@ -18,14 +18,13 @@ from adapters.spec import Kind, ProviderSpec
 from adapters.target import Target
 from adapters.types import Price
 from gateway.config.schema import (
-    LOCAL_CONTEXT,
     LOCAL_SLOTS,
     PATTERN_END,
     ModelSettings,
     ProviderSettings,
     TargetSettings,
 )
-from gateway.config.zero import LOCAL_MODEL
+from gateway.local_models import context_of, fine_tunes_of, local_model_name
 from gateway.settings import Settings
 
 FIRST_EVENT_SECONDS = 30.0
@@ -183,18 +182,13 @@ def _target(target: TargetSettings, provider: ProviderSettings, spec: ProviderSp
         traits=dict(target.traits),
         fine_tunes=FineTunes(pattern, target.base, target.model or PLACEHOLDER, target.adapters)
         if target.base
-        else None,
+        else fine_tunes_of(provider, pattern),
     )
-
-
-def local_model_name(provider: ProviderSettings) -> str:
-    """The engine serves one model and ignores the name it is asked for; people read it in headers and logs."""
-    return provider.model_path.stem if provider.model_path else provider.model or LOCAL_MODEL
 
 
 def _context_window(provider: ProviderSettings, record: ModelRecord | None) -> int | None:
     if provider.local:
-        return provider.context or LOCAL_CONTEXT
+        return context_of(provider)
     return record.context_window if record else None
 
 

@@ -13,6 +13,7 @@ from gateway.engines import SHARED_VARIABLE, attached_engines, owned_engines
 from gateway.engines import share as share_engines
 from gateway.settings import Settings
 from local_engine.engine import LocalEngine
+from local_engine.room import Room
 from local_engine.state import Engine
 
 Part: TypeAlias = LocalEngine | Bridge
@@ -34,6 +35,8 @@ class Parts:
     bridges: Mapping[str, Bridge] = field(default_factory=dict)
     bridged: Mapping[str, ProviderSettings] = field(default_factory=dict)
     """What the bridges were made by."""
+    max_loaded: int | None = None
+    """How many of the engines may have their model in memory at a time."""
 
     @property
     def reached(self) -> Reached:
@@ -69,11 +72,15 @@ class OwnedParts:
 
     def __init__(self) -> None:
         self.current = Parts()
+        self.room = Room()
+        """Where local models are loaded: those of all configurations, for they share the machine's memory."""
         self._running: list[Part] = []
 
     async def prepare(self, settings: Settings) -> Parts:
         """What *settings* ask for: unchanged parts as they are, the others begun. Raises `BridgeError` or `OSError`."""
         parts = self._kept_or_made(settings)
+        if not self._running:
+            self.room.limit = parts.max_loaded  # later it counts when they are in force
         for part in parts.each():
             if part not in self._running:
                 self._running.append(part)
@@ -91,6 +98,7 @@ class OwnedParts:
     def adopt(self, parts: Parts) -> list[Part]:
         """*parts* are in force now; returns those that can be stopped when no earlier request is left."""
         before, self.current = self.current, parts
+        self.room.limit = parts.max_loaded
         needed = [*parts.each()]
         return [part for part in before.each() if part not in needed]
 
@@ -107,7 +115,7 @@ class OwnedParts:
 
     def _kept_or_made(self, settings: Settings) -> Parts:
         current = self.current
-        engines = owned_engines(settings)
+        engines = owned_engines(settings, self.room)
         for name, engine in engines.items():
             before = current.engines.get(name)
             if before is not None and before.config == engine.config:
@@ -117,4 +125,4 @@ class OwnedParts:
         for name in bridges:
             if current.bridged.get(name) == bridged[name]:
                 bridges[name] = current.bridges[name]
-        return Parts(engines, bridges, bridged)
+        return Parts(engines, bridges, bridged, settings.local_engine.max_loaded)

@@ -97,6 +97,10 @@ def _anchor(tree: dict[str, Any], folder: Path) -> None:
     """Let relative paths of providers count from *folder*, where the file is, and not from where one started."""
     providers = tree.get("providers")
     for provider in providers.values() if isinstance(providers, dict) else ():
-        for key in FILE_KEYS if isinstance(provider, dict) else ():
-            if isinstance(provider.get(key), str) and provider[key]:
-                provider[key] = str(folder / Path(provider[key]).expanduser())
+        if not isinstance(provider, dict):
+            continue
+        adapters = provider.get("lora")
+        for place in (provider, *(adapters if isinstance(adapters, list) else ())):
+            for key in (*FILE_KEYS, "path") if isinstance(place, dict) else ():
+                if isinstance(place.get(key), str) and place[key]:
+                    place[key] = str(folder / Path(place[key]).expanduser())

@@ -137,7 +137,8 @@ class _Workers:
                 delay = _FIRST_DELAY_SECONDS
             _log.error("worker %d has ended (%s); starting another in %.1f s", slot, _describe(code), delay)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), delay)
+                async with asyncio.timeout(delay):
+                    await self._stopping.wait()
             delay = min(2 * delay, _LONGEST_DELAY_SECONDS)
 
     async def _run_one(self, slot: int) -> tuple[bool, int]:

@@ -22,10 +22,7 @@ from local_engine.options import ChildExit, ChildOptions
 # A waiting connection holds a thread of the server, and health probes need one however many are waiting.
 _HTTP_THREADS = 64
 
-# Between two batches of a prompt the engine can tell how far it is, and so notice that a client has left. This many
-# tokens take this project's default model half a second on one CPU.
-_BATCH_TOKENS = 64
-_EMBEDDING_BATCH_TOKENS = 2048
+_FLASH_ATTENTION = {"auto": "AUTO", "on": "ENABLED", "off": "DISABLED"}
 
 
 class _LibraryError(Exception):
@@ -70,22 +67,26 @@ def _load(options: ChildOptions) -> Any:
     params.n_parallel = options.slots
     params.n_ctx = options.context * options.slots  # llama.cpp divides it among the slots
     params.cpuparams.n_threads = options.threads
-    params.cpuparams_batch.n_threads = options.threads
+    params.cpuparams_batch.n_threads = options.batch_threads
     params.n_threads_http = _HTTP_THREADS
-    params.n_batch = params.n_ubatch = _BATCH_TOKENS
+    params.n_batch = params.n_ubatch = options.batch
     params.cache_ram_mib = options.cache_ram_mib
+    params.flash_attn_type = xllamacpp.llama_flash_attn_type[
+        f"LLAMA_FLASH_ATTN_TYPE_{_FLASH_ATTENTION[options.flash_attention]}"
+    ]
+    params.cache_type_k = params.cache_type_v = xllamacpp.ggml_type[f"GGML_TYPE_{options.kv_type.upper()}"]
+    params.chat_template = options.chat_template
+    params.lora_adapters = [xllamacpp.CommonAdapterLoraInfo(path, scale) for path, scale in options.adapters]
     params.hostnames = [options.host]
     params.port = options.port
     params.cors_origins = ""
     params.ui = False
     if options.api_key:
         params.api_keys = [options.api_key]
-    if options.embeddings:
+    if options.pools:
         params.embedding = True
-        # Models made for generation name no pooling, and without one llama.cpp refuses /v1/embeddings. An input
-        # is pooled in one piece, so it must fit one physical batch.
-        params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
-        params.n_batch = params.n_ubatch = min(options.context, _EMBEDDING_BATCH_TOKENS)
+        if options.pooling is not None:
+            params.pooling_type = xllamacpp.llama_pooling_type[f"LLAMA_POOLING_TYPE_{options.pooling.upper()}"]
     _remove_socket(options)  # llama.cpp does not bind over what a killed predecessor left
     return xllamacpp.Server(params)
 

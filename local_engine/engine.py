@@ -1,27 +1,29 @@
-"""A local model that keeps running: starts its process, watches it, and starts it again when it fails."""
+"""A local model that is there when it is needed: its process is started, watched, started again, and unloaded."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
+import sys
 import time
-from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from local_engine import probe
-from local_engine.attached import publish
+from local_engine.attached import bell_path, gave_up, lease_path, publish
 from local_engine.errors import EngineCrashedError, EngineDownError, LocalEngineError
-from local_engine.options import ChildOptions, EngineConfig, default_threads
+from local_engine.launch import Launch, prepare, template_has_tools
+from local_engine.lease import Bell
+from local_engine.occupancy import Occupancy
+from local_engine.options import EngineConfig
 from local_engine.probe import Address
-from local_engine.registry import default_store, locate
+from local_engine.room import Room
 from local_engine.rundir import RunDirectory
 from local_engine.state import DOWN, EngineState, explain
 from local_engine.supervisor import EngineProcess
-from local_engine.weights import check_weights
 
 _log = logging.getLogger(__name__)
 
@@ -38,25 +40,35 @@ class Pace:
     health_interval_seconds: float = 5.0
     health_timeout_seconds: float = 10.0
     unanswered_until_hung: int = 2
+    look_at_use_seconds: float = 1.0
+    """How often to look whether a model can be unloaded."""
 
 
 class LocalEngine:
     """One model in a process of its own. All methods belong to the event loop that called `start`."""
 
-    def __init__(self, config: EngineConfig, pace: Pace | None = None) -> None:
+    def __init__(self, config: EngineConfig, pace: Pace | None = None, room: Room | None = None) -> None:
+        """*room* is shared by the engines of which only so many may be loaded."""
         self.config = config
         self.slots = config.slots
         self.restarts = 0
-        """How often the process was started again."""
+        """How often the process was started again after a failure."""
+        self.loads = 0
+        """How often the model was loaded."""
         self.state = EngineState.STOPPED
         self.last_error = ""
         self.supports_tools: bool | None = None
         self.log_tail: list[str] = []
         """What the last process that ended had written on standard error, at most its last 40 lines."""
         self._pace = pace or Pace()
+        self._room = room or Room()
         self._failures = 0
         self._told = ""
         self._changed = asyncio.Event()
+        self._wanted = asyncio.Event()
+        self._leaving = False
+        self._occupancy = Occupancy()
+        self._bell: Bell | None = None
         self._run: asyncio.Task[None] | None = None
         self._process: EngineProcess | None = None
         self._directory: RunDirectory | None = None
@@ -76,16 +88,22 @@ class LocalEngine:
         """The running process, if there is one."""
         return self._process.pid if self._process is not None else None
 
+    @property
+    def last_used(self) -> float:
+        return self._occupancy.last_used
+
+    @property
+    def _is_leaving(self) -> bool:
+        return self.state is EngineState.UNLOADING
+
     async def start(self) -> None:
-        """Begin to run and return at once; `wait_ready` tells how it went."""
+        """Begin to run and return at once. Where only so many models may be loaded, those begun first are."""
         if self._run is not None:
             return
-        if self.config.loopback_port:
-            self.address = Address(port=_free_port(), api_key=os.urandom(16).hex())
-        else:
-            self._directory = RunDirectory()
-            self.address = Address(socket_path=self._directory.socket_path("engine"))
+        self._find_address()
         self._set(EngineState.STARTING)
+        if self._room.enter_if_free(self):
+            self._wanted.set()
         self._run = asyncio.create_task(self._keep_running(), name=f"local engine {self.name}")
 
     async def stop(self) -> None:
@@ -96,12 +114,19 @@ class LocalEngine:
         self._set(EngineState.STOPPING)
         run.cancel()
         await asyncio.wait([run])
+        self._room.leave(self)
         self._set(EngineState.STOPPED)
+        self._occupancy.close()
+        if self._bell is not None:
+            self._bell.close()
         if self._directory is not None:
             self._directory.remove()
 
+    def wake(self) -> None:
+        self._wanted.set()
+
     async def wait_ready(self, timeout_seconds: float) -> None:
-        """Return when requests can be sent; `EngineDownError` when they cannot for now."""
+        """Return when the model is loaded; `EngineDownError` when it cannot be for now."""
         try:
             async with asyncio.timeout(timeout_seconds):
                 while self.state is not EngineState.READY:
@@ -111,6 +136,59 @@ class LocalEngine:
         except TimeoutError as error:
             raise EngineDownError(explain(self)) from error
 
+    async def claim(self, timeout_seconds: float) -> None:
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                while not await self._claimed():
+                    await self._changed.wait()
+        except TimeoutError as error:
+            raise gave_up(self) from error
+
+    def release(self) -> None:
+        self._occupancy.release()
+
+    def give_way(self, *, though_busy: bool) -> bool:
+        if self.state is not EngineState.READY or not (self._occupancy.empty() or though_busy):
+            return False
+        self._leaving = True
+        self._set(EngineState.UNLOADING)
+        self._occupancy.freed.set()
+        return True
+
+    async def _claimed(self) -> bool:
+        """Whether the engine is ready and held; False when it has to be tried again after a change of state."""
+        if self._is_leaving:
+            return False
+        self._occupancy.claim()
+        try:
+            self._wanted.set()
+            while self.state is not EngineState.READY:
+                if self.state in DOWN:
+                    raise EngineDownError(explain(self))
+                if self._is_leaving:
+                    self._occupancy.release()  # or it would wait for us
+                    return False
+                await self._changed.wait()
+        except BaseException:
+            self._occupancy.release()
+            raise
+        return True
+
+    def _find_address(self) -> None:
+        by_port = self.config.loopback_port or any("{port}" in word for word in self.config.command)
+        control = ""
+        if sys.platform != "win32":
+            self._directory = RunDirectory()
+            control = str(self._directory.path / "engine")
+            self._occupancy.share_by(lease_path(control))
+            self._bell = Bell(bell_path(control), self.wake)
+        if by_port:
+            # A program of somebody else's is not told a key: any user of this machine may reach it.
+            key = "" if self.config.command else os.urandom(16).hex()
+            self.address = Address(port=_free_port(), api_key=key, control=control)
+        else:
+            self.address = Address(socket_path=control + ".sock", control=control)
+
     def _set(self, state: EngineState) -> None:
         self.state = state
         publish(self)
@@ -118,7 +196,12 @@ class LocalEngine:
         self._changed = asyncio.Event()
 
     async def _keep_running(self) -> None:
+        self.supports_tools = await asyncio.to_thread(template_has_tools, self.config)
+        if not self._wanted.is_set():
+            self._set(EngineState.UNLOADED)
         while True:
+            await self._wanted.wait()
+            await self._room.enter(self)
             began = time.monotonic()
             try:
                 await self._run_once()
@@ -130,56 +213,54 @@ class LocalEngine:
                 # Nobody awaits this task: whatever went wrong must show in the state, and must not end the watch.
                 _log.exception("the supervisor of the local engine %s failed", self.name)
                 self._note_failure(EngineCrashedError(repr(error)))
+            else:
+                self._failures = 0
+                self._wanted.clear()
+                self._set(EngineState.UNLOADED)
+                continue
+            finally:
+                self._leaving = False
+                self._occupancy.reopen()
+                self._room.leave(self)
             await asyncio.sleep(self._backoff_seconds())
             self.restarts += 1
 
     async def _run_once(self) -> None:
-        """Start the process and stay until it has failed, which is told by a `LocalEngineError`."""
-        options = await asyncio.to_thread(self._prepare)
-        process = self._process = await EngineProcess.start(options)
+        """Load the model, and stay until it is to be unloaded, or has failed, which a `LocalEngineError` tells."""
+        if self.state is EngineState.UNLOADED:
+            self._set(EngineState.LOADING)
+        launch = await asyncio.to_thread(prepare, self.config, self.name, self.address)
+        process = self._process = await EngineProcess.start(launch)
         try:
             await process.wait_listening(self.config.start_timeout_seconds)
-            await self._while_alive(process, self._prove())
+            await process.while_alive(self._prove(launch))
             self._told = ""
+            self.loads += 1
+            self._occupancy.touch()
             self._set(EngineState.READY)
-            await self._while_alive(process, self._watch())
+            await process.while_alive(self._watch(), self._until_unloaded())
+            _log.info("unloading the local model %s", self.name)
         finally:
             self._process = None
             await process.stop()
             self.log_tail = process.log_tail
 
-    async def _prove(self) -> None:
+    async def _prove(self, launch: Launch) -> None:
         """Let the engine do a little of its work, and ask what its model can do."""
-        await probe.generate_one_token(self.address, embeddings=self.config.embeddings)
+        if self.config.command:
+            await self._until_healthy()  # a child of our own has told already that it listens
+        await probe.prove(self.address, launch.purpose)
         self.supports_tools = await probe.supports_tools(self.address)
 
-    def _prepare(self) -> ChildOptions:
-        path, known = locate(self.config.model, self.config.store or default_store())
-        check_weights(path, known)
-        return ChildOptions(
-            model_path=str(path),
-            name=self.name,
-            context=self.config.context,
-            slots=self.config.slots,
-            threads=self.config.threads or default_threads(),
-            cache_ram_mib=self.config.cache_ram_mib,
-            embeddings=self.config.embeddings,
-            host=self.address.socket_path or "127.0.0.1",
-            port=self.address.port,
-            api_key=self.address.api_key,
-            parent_pid=os.getpid(),
-        )
-
-    async def _while_alive(self, process: EngineProcess, work: Coroutine[Any, Any, None]) -> None:
-        """Do *work*, but raise `EngineCrashedError` as soon as the process ends."""
-        task = asyncio.create_task(work)
+    async def _until_healthy(self) -> None:
         try:
-            await asyncio.wait([task, process.exited], return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                raise await process.crashed()
-            await task
-        finally:
-            task.cancel()
+            async with asyncio.timeout(self.config.start_timeout_seconds):
+                timeout = self._pace.health_timeout_seconds
+                while not await probe.is_healthy(self.address, timeout):  # noqa: ASYNC110 - of this no event tells
+                    await asyncio.sleep(0.1)
+        except TimeoutError as error:
+            within = f"{self.config.start_timeout_seconds:g} s"
+            raise EngineCrashedError(f"the command did not answer /health within {within}") from error
 
     async def _watch(self) -> None:
         """Raise when the process lives but does not answer any more."""
@@ -189,6 +270,23 @@ class LocalEngine:
             healthy = await probe.is_healthy(self.address, self._pace.health_timeout_seconds)
             unanswered = 0 if healthy else unanswered + 1
         raise EngineCrashedError("the engine's process hung and was ended")
+
+    async def _until_unloaded(self) -> None:
+        """Return when the model can be unloaded: nobody uses it then, and nobody begins to."""
+        while True:
+            if (self._leaving or self._has_no_use()) and self._occupancy.empty():
+                if self.state is not EngineState.UNLOADING:
+                    self._set(EngineState.UNLOADING)
+                return
+            self._occupancy.freed.clear()
+            pause = 0.05 if self._leaving else self._pace.look_at_use_seconds
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._occupancy.freed.wait()
+
+    def _has_no_use(self) -> bool:
+        longest = self.config.idle_unload_seconds
+        return self._room.too_many(self) or (longest is not None and self._occupancy.idle_seconds >= longest)
 
     def _note_failure(self, error: LocalEngineError) -> None:
         self._failures += 1

@@ -47,3 +47,27 @@ class PullError(LocalEngineError):
 
 class UnreachableError(PullError):
     """The package index could not be reached, or may not be."""
+
+
+class CommandMissingError(LocalEngineError):
+    """The program of a `command` cannot be started."""
+
+    permanent = True
+
+
+class NotEnoughMemoryError(LocalEngineError):
+    """The model does not fit into the memory that is free now; the message has the figures."""
+
+
+class NoRoomError(LocalEngineError):
+    """As many models are loaded as may be, and none of them could be unloaded in time."""
+
+
+class WrongPurposeError(LocalEngineError):
+    """A model cannot do what it is asked to be started for; *option* says which setting that is."""
+
+    permanent = True
+
+    def __init__(self, option: str, message: str) -> None:
+        super().__init__(message)
+        self.option = option

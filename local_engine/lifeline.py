@@ -22,10 +22,9 @@ def die_with_parent(
     does). The kernel's death signal works then too, but only on Linux. What comes through *pipe* meanwhile is *heard*,
     in that thread.
     """
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent_pid:  # it died before the call
-            os._exit(1)
+    die_when_parent_does()
+    if sys.platform == "linux" and os.getppid() != parent_pid:  # it died before the call
+        os._exit(1)
 
     def wait() -> None:
         # Not through a buffered file: its lock, held by this thread, would make the interpreter abort at its end.
@@ -35,3 +34,9 @@ def die_with_parent(
         os._exit(1)
 
     threading.Thread(target=wait, name="lifeline", daemon=True).start()
+
+
+def die_when_parent_does() -> None:
+    """Have the kernel kill this process when its parent dies; it holds for a program this one becomes. Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -10,7 +10,26 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from local_engine.memory import Load, MemoryCheck
+from local_engine.purpose import Purpose
+
 _CGROUP_CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
+
+
+DEFAULT_BATCH = 64
+"""Prompt tokens that are computed in one go. Between two batches of a prompt the engine can tell how far it is, and so
+notice that a client has left; this many take this project's default model half a second on one CPU."""
+
+_EMBEDDING_BATCH = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """A LoRA adapter that is loaded with the model. One with a *name* is applied to requests that ask for it."""
+
+    path: Path
+    scale: float = 1.0
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +46,32 @@ class EngineConfig:
     context: int = 4096
     slots: int = 2
     threads: int | None = None
+    batch_threads: int | None = None
+    """Threads that read prompts; as many as *threads* when None."""
+    batch: int | None = None
+    """Tokens of a prompt that are computed in one go; `DEFAULT_BATCH` when None, or as long as an input may be."""
+    flash_attention: str = "auto"
+    """auto, on or off."""
+    kv_type: str = "f16"
+    """One of `memory.KV_TYPES`."""
+    chat_template: Path | None = None
+    """A Jinja template in place of the one in the model's file."""
     cache_ram_mib: int = 256
     """Memory for prompts of earlier requests. The engine's own default is 8 GiB, more than small machines have."""
-    embeddings: bool = False
+    chat: bool | None = None
+    embeddings: bool | None = None
+    rerank: bool | None = None
+    """What it is started for; None: what its file says it is for."""
+    pooling: str | None = None
+    """How vectors are pooled: mean, cls or last; None: as its file says."""
+    adapters: tuple[Adapter, ...] = ()
+    command: tuple[str, ...] = ()
+    """A server to run in place of the bundled one; ``{socket}`` or ``{port}`` in it is where it has to listen."""
+    idle_unload_seconds: float | None = None
+    """Unload the model when it was not used for this long; None: never."""
+    memory_check: MemoryCheck = MemoryCheck.REFUSE
+    stamps: tuple[tuple[str, int, int], ...] = ()
+    """Path, time of the last change and size of its files: one that was replaced makes it another engine."""
     loopback_port: bool = sys.platform == "win32"
     """Listen on a port of 127.0.0.1, with a key only this process knows, instead of a unix socket."""
     start_timeout_seconds: float = 600.0
@@ -37,10 +79,22 @@ class EngineConfig:
     """Where models are kept; None: the place `registry.default_store` names."""
 
     def __post_init__(self) -> None:
-        for field_name, least in (("context", 64), ("slots", 1), ("threads", 1), ("cache_ram_mib", 0)):
+        bounds = {"context": 64, "slots": 1, "threads": 1, "batch_threads": 1, "batch": 1, "cache_ram_mib": 0}
+        for field_name, least in bounds.items():
             value = getattr(self, field_name)
             if value is not None and value < least:
                 raise ValueError(f"{field_name} must be at least {least}, not {value}")
+
+    def load(self, path: Path, purpose: Purpose) -> Load:
+        """What its memory depends on, with the file at *path*."""
+        batch = self.batch_of(purpose)
+        adapters = tuple(adapter.path for adapter in self.adapters)
+        return Load(path, self.context, self.slots, batch, self.kv_type, self.cache_ram_mib << 20, adapters)
+
+    def batch_of(self, purpose: Purpose) -> int:
+        """The size of its batches. An input whose tokens are pooled is pooled in one piece, so it must fit one."""
+        whole = purpose.embeddings or purpose.rerank
+        return self.batch or (min(self.context, _EMBEDDING_BATCH) if whole else DEFAULT_BATCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +107,20 @@ class ChildOptions:
     slots: int
     threads: int
     cache_ram_mib: int
-    embeddings: bool
     host: str
     """A path that ends in ``.sock``, or an address."""
+    batch_threads: int
+    batch: int
+    flash_attention: str = "auto"
+    kv_type: str = "f16"
+    chat_template: str = ""
+    """The template itself."""
+    pools: bool = False
+    """Whether it makes vectors or scores."""
+    pooling: str | None = None
+    """None: what the model's file says."""
+    adapters: tuple[tuple[str, float], ...] = ()
+    """Path and scale of each; a scale of 0 loads one without applying it."""
     port: int = 0
     api_key: str = ""
     parent_pid: int = 0
@@ -66,6 +131,7 @@ class ChildOptions:
     @classmethod
     def from_json(cls, text: str) -> ChildOptions:
         values: dict[str, Any] = json.loads(text)
+        values["adapters"] = tuple((path, scale) for path, scale in values["adapters"])
         return cls(**values)
 
 
@@ -75,6 +141,7 @@ class ChildExit(IntEnum):
     OK = 0
     LIBRARY_MISSING = 70  # xllamacpp or a system library it needs cannot be loaded
     MODEL_UNREADABLE = 71  # the engine refused the file or could not get its memory
+    COMMAND_MISSING = 72  # the program of a command cannot be started
 
 
 def usable_cpus() -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local_engine.errors import EngineCrashedError
+from local_engine.purpose import Purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,8 @@ class Address:
     socket_path: str | None = None
     port: int = 0
     api_key: str = ""
+    control: str = ""
+    """What the paths begin with by which processes that share the engine agree on it; empty where nobody shares it."""
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
@@ -34,11 +37,14 @@ async def is_healthy(address: Address, timeout_seconds: float) -> bool:
     return status == 200
 
 
-async def generate_one_token(address: Address, *, embeddings: bool) -> None:
-    """Prove that the engine can do its work, by doing the least of it; `EngineCrashedError` when it cannot."""
-    await ask(address, "/v1/completions", {"prompt": "Hello", "max_tokens": 1, "cache_prompt": False})
-    if embeddings:
+async def prove(address: Address, purpose: Purpose) -> None:
+    """Let the engine do the least of each kind of work it is for; `EngineCrashedError` when it cannot."""
+    if purpose.chat:
+        await ask(address, "/v1/completions", {"prompt": "Hello", "max_tokens": 1, "cache_prompt": False})
+    if purpose.embeddings:
         await ask(address, "/v1/embeddings", {"input": "Hello"})
+    if purpose.rerank:
+        await ask(address, "/v1/rerank", {"query": "Hello", "documents": ["Hello"]})
 
 
 async def time_completion(address: Address, prompt: str, max_tokens: int) -> dict[str, Any]:

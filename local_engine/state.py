@@ -11,6 +11,9 @@ from local_engine.probe import Address
 class EngineState(StrEnum):
     STARTING = "starting"
     READY = "ready"
+    UNLOADED = "unloaded"  # a request loads it
+    LOADING = "loading"  # it was asked for after having been unloaded
+    UNLOADING = "unloading"  # it takes no new requests; those it has are answered first
     RESTARTING = "restarting"  # it failed a moment ago; waiting for it is worth while
     FAILED = "failed"  # it will be tried again, but requests should not wait for that
     STOPPING = "stopping"
@@ -19,6 +22,10 @@ class EngineState(StrEnum):
 
 DOWN = frozenset({EngineState.FAILED, EngineState.STOPPING, EngineState.STOPPED})
 """States in which waiting is no use."""
+
+
+WELL = frozenset({EngineState.READY, EngineState.UNLOADED, EngineState.LOADING, EngineState.UNLOADING})
+"""States in which nothing is wrong: requests are answered, now or when the model is loaded."""
 
 
 class Engine(Protocol):
@@ -43,10 +50,20 @@ class Engine(Protocol):
 
     @property
     def supports_tools(self) -> bool | None:
-        """Whether the model's chat template has tools; None until the engine was ready for the first time."""
+        """Whether the model's chat template has tools; None while nobody knows yet."""
 
-    async def wait_ready(self, timeout_seconds: float) -> None:
-        """Return when requests can be sent; `EngineDownError` when they cannot for now."""
+    def wake(self) -> None:
+        """Have the model loaded, without waiting for it."""
+
+    async def claim(self, timeout_seconds: float) -> None:
+        """Return when a request can be sent; the model stays loaded until `release`.
+
+        A model that is not loaded is loaded first. `EngineDownError` when it cannot be for now, `NoRoomError` when it
+        may not be in time, because too many others are.
+        """
+
+    def release(self) -> None:
+        """The request of one `claim` is over."""
 
 
 def explain(engine: Engine) -> str:

@@ -10,11 +10,19 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
+from typing import Any
 
-from local_engine.errors import EngineCrashedError, LibraryMissingError, LocalEngineError, ModelUnreadableError
-from local_engine.options import ChildExit, ChildOptions
+from local_engine.errors import (
+    CommandMissingError,
+    EngineCrashedError,
+    LibraryMissingError,
+    LocalEngineError,
+    ModelUnreadableError,
+)
+from local_engine.launch import Launch
+from local_engine.options import ChildExit
 
 _log = logging.getLogger("local_engine.child")
 _TAIL_LINES = 40
@@ -25,7 +33,7 @@ _PASSED_ON = frozenset({"PATH", "HOME", "USERPROFILE", "SYSTEMROOT", "TMPDIR", "
 _PASSED_ON_PREFIXES = ("LC_", "LD_", "DYLD_", "OMP_", "GOMP_", "GGML_", "CUDA_", "NVIDIA_", "HIP_", "ROCR_", "VK_")
 
 # -P: the directory we happen to be in is no place to look for modules.
-_COMMAND = (sys.executable, "-P", "-m", "local_engine.child")
+_COMMAND = (sys.executable, "-P", "-m")
 
 
 class EngineProcess:
@@ -38,9 +46,10 @@ class EngineProcess:
         self.exited: asyncio.Task[int] = asyncio.create_task(process.wait())
 
     @classmethod
-    async def start(cls, options: ChildOptions) -> EngineProcess:
+    async def start(cls, launch: Launch) -> EngineProcess:
         process = await asyncio.create_subprocess_exec(
             *_COMMAND,
+            launch.module,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -49,7 +58,7 @@ class EngineProcess:
         )
         started = cls(process)
         assert process.stdin is not None
-        process.stdin.write(options.to_json().encode() + b"\n")
+        process.stdin.write(launch.first_line.encode() + b"\n")
         try:
             with contextlib.suppress(ConnectionError):  # it died at once: `wait_listening` tells why
                 await process.stdin.drain()
@@ -68,7 +77,10 @@ class EngineProcess:
         return list(self._tail)
 
     async def wait_listening(self, timeout_seconds: float) -> None:
-        """Return when the model is loaded; the error says why it never will be."""
+        """Return when the process has reported: a child that it listens, a keeper that its command runs.
+
+        The error says why it never will.
+        """
         assert self._process.stdout is not None
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -78,6 +90,20 @@ class EngineProcess:
                     raise self._failure(code, report["failed"] if line else "")
         except TimeoutError as error:
             raise EngineCrashedError(f"the model was not loaded within {timeout_seconds:g} s") from error
+
+    async def while_alive(self, *works: Coroutine[Any, Any, None]) -> None:
+        """Run *works* until one is done, but raise `EngineCrashedError` as soon as the process ends."""
+        tasks = [asyncio.create_task(work) for work in works]
+        try:
+            await asyncio.wait([*tasks, self.exited], return_when=asyncio.FIRST_COMPLETED)
+            done = [task for task in tasks if task.done()]
+            if not done:
+                raise await self.crashed()
+            for task in done:
+                await task
+        finally:
+            for task in tasks:
+                task.cancel()
 
     async def crashed(self) -> EngineCrashedError:
         """Wait until the process ends by itself, and say how."""
@@ -90,8 +116,7 @@ class EngineProcess:
             if not self.exited.done():
                 with contextlib.suppress(ProcessLookupError):
                     self._process.terminate()
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(asyncio.shield(self.exited), _STOP_GRACE_SECONDS)
+                await asyncio.wait({self.exited}, timeout=_STOP_GRACE_SECONDS)
         finally:
             # Also when we are cancelled while being polite. The group is the child's own: it leads a new session.
             self._kill_group()
@@ -116,6 +141,8 @@ class EngineProcess:
             return LibraryMissingError(reason)
         if code == ChildExit.MODEL_UNREADABLE:
             return ModelUnreadableError(reason)
+        if code == ChildExit.COMMAND_MISSING:
+            return CommandMissingError(reason)
         return EngineCrashedError(f"the engine's process {_how_it_ended(code)} before it was ready")
 
     async def _read_log(self) -> None:
@@ -135,6 +162,7 @@ async def library_version() -> str:
     """The version of the native library, loaded in a process of its own; `LibraryMissingError` says what is missing."""
     process = await asyncio.create_subprocess_exec(
         *_COMMAND,
+        "local_engine.child",
         "--check",
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,

@@ -101,8 +101,7 @@ class BridgeProcess:
             if not self._exited.done():
                 with contextlib.suppress(ProcessLookupError):
                     self._process.terminate()
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(asyncio.shield(self._exited), _STOP_GRACE_SECONDS)
+                await asyncio.wait({self._exited}, timeout=_STOP_GRACE_SECONDS)
         finally:
             # Also when we are cancelled while being polite. The group is the child's own: it leads a new session.
             if not self._exited.done():

@@ -1,10 +1,11 @@
-"""Tells whether the certificates that a provider's settings name have been renewed."""
+"""Tells whether the files that a provider's settings name have been renewed: certificates, models, adapters."""
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
 from gateway.config.schema import ProviderSettings, Settings
+from gateway.local_models import stamps_of_files
 
 Stamps: TypeAlias = tuple[tuple[str, int, int], ...]
 """Path, time of the last change and size of each file."""
@@ -23,5 +24,8 @@ def stamps_of(provider: ProviderSettings) -> Stamps:
 
 
 def all_stamps(settings: Settings) -> dict[str, Stamps]:
-    """Those of every provider, by its name."""
-    return {name: stamps_of(provider) for name, provider in settings.providers.items()}
+    """Those of every provider, by its name; with the files of the models that run here."""
+    return {
+        name: stamps_of(provider) + (stamps_of_files(provider) if provider.local else ())
+        for name, provider in settings.providers.items()
+    }

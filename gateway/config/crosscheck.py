@@ -14,7 +14,7 @@ from adapters.overrides import OVERRIDABLE
 from adapters.registry import UnknownProviderTypeError, load_spec
 from adapters.spec import ProviderSpec
 from adapters.validation import did_you_mean, one_of, problems_of
-from gateway.config import fine_tunes
+from gateway.config import fine_tunes, local_engine
 from gateway.config.schema import (
     BRIDGE_ONLY,
     LOCAL_ONLY,
@@ -27,7 +27,6 @@ from gateway.config.schema import (
 )
 from gateway.storage.errors import StorageError
 from gateway.storage.urls import parse_database_url
-from local_engine.registry import find_known, known_models
 
 Finding = tuple[Path, bool, str]
 """A path, whether the key itself is meant, and a message."""
@@ -93,12 +92,7 @@ def _provider(path: Path, provider: ProviderSettings) -> Iterator[Finding]:
             meaning = "does not apply to a bridge" if provider.bridge else "applies to 'type: litellm_bridge' only"
             yield (*path, key), True, f"'{key}' {meaning}"
     if provider.local:
-        if provider.model and provider.model_path:
-            yield (*path, "model_path"), True, "either 'model' or 'model_path', not both"
-        elif provider.model and find_known(provider.model) is None:
-            names = [model.name for model in known_models()]
-            hint = f"{did_you_mean(provider.model, names)}{one_of(names)}"
-            yield (*path, "model"), False, f"'{provider.model}' is not in the store; for a file, use model_path.{hint}"
+        yield from local_engine.check_provider(path, provider)
     else:
         told = fine_tunes.spec_of(provider, spec) or spec
         yield from _address(path, provider, told)
@@ -228,13 +222,10 @@ def _models(settings: Settings, providers: Collection[str]) -> Iterator[Finding]
             if target.weight is not None and model.route.strategy == "priority":
                 message = "weights count for nothing under strategy 'priority'; set route: {strategy: weighted}"
                 yield (*path, "weight"), True, message
-            if target.base and provider.local:
-                yield (*path, "base"), True, "the bundled engine serves one model, without fine-tunes over it"
-                continue
+            if provider.local:
+                yield from local_engine.check_target(path, name, target, provider)
             if not target.model and not provider.local and not target.adapters:
                 yield path, False, f"'model' is missing: what {target.provider} calls the model"
-            if target.model and provider.local:
-                yield (*path, "model"), True, "a local provider serves one model; name it at the provider"
             seen[target.provider, target.model] += 1
             if seen[target.provider, target.model] == 2:
                 yield (
@@ -248,5 +239,5 @@ def _models(settings: Settings, providers: Collection[str]) -> Iterator[Finding]
                 continue  # reported with the provider
             yield from overrides((*path, "overrides"), target.overrides, spec, of_target=True)
             own = fine_tunes.spec_of(provider, spec)
-            if own is not None:
+            if own is not None and not provider.local:
                 yield from fine_tunes.check_target(path, name, target, own)

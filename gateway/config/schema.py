@@ -106,6 +106,22 @@ class StorageSettings(_Section):
         return _PASSWORD.sub(r"\1***@", url.get_secret_value())
 
 
+class LoraSettings(_Section):
+    """A LoRA adapter of a local model."""
+
+    path: Path = Field(description="Its GGUF file.")
+    scale: float = Field(default=1.0, gt=-100, lt=100, description="How strongly it is applied.")
+    name: str = Field(
+        default="", description="Apply it only to requests for this part of a model named 'something/*'."
+    )
+
+
+class LocalEngineSettings(_Section):
+    """What the bundled engines share."""
+
+    max_loaded: int | None = Field(default=None, ge=1, description="Most local models in memory at a time; all.")
+
+
 class ProviderSettings(_Section):
     """How to reach one provider; keys from `model` on belong to `type: local`, from `options` on to bridges alone."""
 
@@ -131,7 +147,30 @@ class ProviderSettings(_Section):
     context: int | None = Field(default=None, ge=64, description="Context window of one request, in tokens; 4096.")
     slots: int | None = Field(default=None, ge=1, le=256, description="Requests answered at the same time; 2.")
     threads: int | None = Field(default=None, ge=1, le=1024, description="CPU threads; the usable CPUs less one.")
-    embeddings: bool | None = Field(default=None, description="Serve embeddings too.")
+    chat: bool | None = Field(default=None, description="Serve chat and text; by default if the model is for that.")
+    embeddings: bool | None = Field(default=None, description="Serve embeddings; by default if the model is for that.")
+    rerank: bool | None = Field(default=None, description="Serve rankings; by default if the model is for that.")
+    pooling: Literal["mean", "cls", "last"] | None = Field(
+        default=None, description="How embeddings are pooled; by default as the model's file says."
+    )
+    batch: int | None = Field(default=None, ge=1, le=65536, description="Prompt tokens computed in one go; 64.")
+    batch_threads: int | None = Field(
+        default=None, ge=1, le=1024, description="CPU threads that read prompts; as many as threads."
+    )
+    flash_attention: Literal["auto", "on", "off"] | None = Field(default=None, description="auto, on or off; auto.")
+    kv_type: Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"] | None = Field(
+        default=None, description="Format of the numbers in the context's memory; f16."
+    )
+    prompt_cache: Bytes | None = Field(default=None, description="Memory for prompts of earlier requests; 256MiB.")
+    chat_template: Path | None = Field(default=None, description="A Jinja file in place of the model's own template.")
+    lora: tuple[LoraSettings, ...] = Field(default=(), description="Adapters to load with the model.")
+    command: tuple[str, ...] = Field(
+        default=(), description="A server to run in place of the bundled one; {socket} or {port} is where it listens."
+    )
+    idle_unload: Seconds | None = Field(default=None, description="Unload the model after so long without a request.")
+    memory_check: Literal["refuse", "warn", "off"] | None = Field(
+        default=None, description="What to do about a model that does not fit into free memory; refuse."
+    )
     queue: int | None = Field(default=None, ge=0, description="Most requests waiting for a slot; more get 503.")
 
     options: dict[str, bool | int | float | SecretStr] = Field(
@@ -161,8 +200,17 @@ class ProviderSettings(_Section):
         return tuple(key.get_secret_value() for key in (*single, *self.api_keys))
 
 
-LOCAL_ONLY = ("model", "model_path", "context", "slots", "threads", "embeddings", "queue")
-"""Provider keys that mean something to the bundled engine alone."""
+OF_BUNDLED_SERVER = (
+    *("model_path", "threads", "batch_threads", "batch", "flash_attention", "kv_type", "prompt_cache"),
+    *("chat_template", "pooling", "lora", "memory_check"),
+)
+"""Provider keys that tell the bundled server what a `command` has words of its own for."""
+
+LOCAL_ONLY = (
+    *OF_BUNDLED_SERVER,
+    *("model", "context", "slots", "chat", "embeddings", "rerank", "queue", "command", "idle_unload"),
+)
+"""Provider keys that mean something to local engines alone."""
 
 BRIDGE_ONLY = ("options", "env", "memory")
 """Provider keys that mean something to bridges alone."""
@@ -176,7 +224,7 @@ NOT_OF_BRIDGES = ("unix_socket", *TLS_KEYS)
 REMOTE_ONLY = ("base_url", "api_key", "api_keys", "unix_socket", *TLS_KEYS, "headers", "connect_timeout")
 """Provider keys that mean nothing to the bundled engine."""
 
-FILE_KEYS = ("unix_socket", *TLS_KEYS, "model_path")
+FILE_KEYS = ("unix_socket", *TLS_KEYS, "model_path", "chat_template")
 """Provider keys that name a file; a relative one counts from the configuration's folder."""
 
 Usd = Annotated[Decimal, Field(ge=0, le=1_000_000)]
@@ -280,6 +328,9 @@ class Settings(BaseSettings):
     providers: dict[str, ProviderSettings] = Field(default={}, description="A name of yours, and how to reach it.")
     models: dict[str, ModelSettings] = Field(default={}, description="What clients put in model, and who answers.")
     aliases: dict[str, str] = Field(default={}, description="Other names of models; * stands for anything.")
+    local_engine: LocalEngineSettings = Field(
+        default=LocalEngineSettings(), description="What the bundled engines share."
+    )
     expose_provider_models: bool = Field(default=False, description="Accept provider/model too.")
     response_model: Literal["upstream", "alias"] = Field(
         default="upstream", description="What model in an answer says."

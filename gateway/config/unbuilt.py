@@ -37,7 +37,6 @@ _REFUSED: tuple[tuple[tuple[str, ...], Callable[[Any], bool]], ...] = (
     (("telemetry", "otlp_endpoint"), _set),
     (("telemetry", "capture_content"), _other_than(False, "false")),
     (("providers", _ANY, "health"), _set),
-    (("providers", _ANY, "command"), _set),
     (("providers", _ANY, "propagate_trace"), _other_than(False, "false")),
     (("models", _ANY, "fallback"), _set),
     (("models", _ANY, "fallback_on"), _set),

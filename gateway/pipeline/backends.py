@@ -17,6 +17,7 @@ from adapters.types import Operation
 from gateway.catalog import Catalog, Model
 from gateway.config.certificates import Stamps, stamps_of
 from gateway.config.schema import ProviderSettings, Settings
+from gateway.local_models import operations_of
 from gateway.pipeline.backend import Backend, Concurrency
 from gateway.pipeline.plan import Route
 from gateway.pipeline.provider_keys import ProviderKeys
@@ -26,7 +27,7 @@ from gateway.pipeline.upstream_limits import UpstreamLimits
 from gateway.upstream.base import Origin, RequestHead, Upstream
 from gateway.upstream.connect import make_ssl_context
 from gateway.upstream.local import LocalUpstream, local_origin
-from local_engine.state import Engine, EngineState, explain
+from local_engine.state import WELL, Engine, explain
 
 DEFAULT_QUEUE: Final = 64
 """Requests that may wait for a local engine's slot; more are refused with 503."""
@@ -181,8 +182,8 @@ class Backends:
             )
             for operation in Operation
             if (endpoint := spec.endpoints.get(operation)) is not None and endpoint.available and endpoint.path
-            # The bundled engine makes no vectors unless it was started for that.
-            if operation is not Operation.EMBEDDINGS or settings.embeddings or not settings.local
+            # A local model does what it was started for, and nothing else.
+            if not settings.local or operation in operations_of(settings)
         }
         if Operation.COMPLETIONS not in heads and chat_stands_in(spec):
             heads[Operation.COMPLETIONS] = heads[Operation.CHAT]
@@ -201,7 +202,16 @@ class Backends:
 
 def _offers(engine: Engine | None) -> Callable[[str], bool | None] | None:
     """What a local engine's model can do, of what its provider file calls conditional; by now that is tools alone."""
-    return (lambda param: engine.supports_tools) if engine is not None else None
+    if engine is None:
+        return None
+
+    def offers(param: str) -> bool | None:
+        offered = engine.supports_tools
+        if offered is None:
+            engine.wake()  # only a loaded model tells, so that the next to ask will know
+        return offered
+
+    return offers
 
 
 def _headers(settings: ProviderSettings, spec: ProviderSpec, key: str) -> tuple[tuple[str, str], ...]:

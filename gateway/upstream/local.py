@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 
 from adapters.errors import ProviderError
@@ -10,13 +10,15 @@ from adapters.types import FailureKind
 from gateway.upstream.base import BodySink, Origin, RequestHead, Sending, Upstream, UpstreamResponse
 from gateway.upstream.fair_queue import FairQueue, QueueFullError
 from gateway.upstream.fold import as_stream, fold
-from local_engine.errors import EngineDownError
+from local_engine.errors import EngineDownError, NoRoomError
 from local_engine.state import DOWN, Engine, explain, outline
 
 fair_key: ContextVar[str] = ContextVar("fair_key", default="")
 """Whose turn a request takes in the queue; usually the id of the caller's key."""
 
-_READY_TIMEOUT_SECONDS = 60.0
+# A large model takes a while to load, and another one may have to be unloaded before; the clocks of the request itself
+# end a wait sooner where somebody else could answer.
+_READY_TIMEOUT_SECONDS = 120.0
 _EVENT_STREAM = "text/event-stream"
 # A stream says what a plain answer says in about 200 bytes a token.
 _MAX_FOLDED_BYTES = 256 << 20
@@ -35,7 +37,8 @@ def local_origin(engine: Engine) -> Origin:
 class LocalUpstream:
     """Implements `Upstream` in front of *inner*. At most *queue_limit* requests wait for a slot of the engine.
 
-    A slot is taken before the request is sent and given back when its answer is over, however it ends. Closing an
+    A slot is taken before the request is sent and given back when its answer is over, however it ends; from slot to
+    end the model stays loaded, and one that was unloaded is loaded first. Closing an
     answer early closes its connection, at which the engine stops within a second. For that, plain requests go to the
     engine as streams too (`fold.py`), so that `send` returns when their answers are complete.
     """
@@ -77,8 +80,10 @@ class LocalUpstream:
         except QueueFullError as error:
             message = f"the local engine {self._engine.name!r} is busy: {error}"
             raise ProviderError(FailureKind.NO_CAPACITY, message, sent=False) from error
+        claimed = False
         try:
-            await self._engine.wait_ready(_READY_TIMEOUT_SECONDS)
+            await self._engine.claim(_READY_TIMEOUT_SECONDS)
+            claimed = True
             for name, value in self._engine.address.headers:
                 extra_headers += f"{name}: {value}\r\n".encode()
             streamed = as_stream(head.path, body)
@@ -86,13 +91,21 @@ class LocalUpstream:
             if streamed is not None and response.headers.get("content-type", "").startswith(_EVENT_STREAM):
                 response = await _whole(head.path, response)
         except BaseException as error:
+            if claimed:
+                self._engine.release()
             self._queue.give_back()
+            if isinstance(error, NoRoomError):
+                raise ProviderError(FailureKind.NO_CAPACITY, str(error), sent=False) from error
             if isinstance(error, EngineDownError):
                 raise _down(outline(self._engine), str(error)) from error
             if isinstance(error, ProviderError) and error.kind is FailureKind.CONNECT:
                 raise _down(f"the local engine {self._engine.name!r} does not listen", error.message) from error
             raise
-        return _SlotResponse(response, self._queue)
+        return _SlotResponse(response, self._give_back)
+
+    def _give_back(self) -> None:
+        self._engine.release()
+        self._queue.give_back()
 
     async def aclose(self) -> None:
         """Nothing to close: the connections are the inner client's."""
@@ -139,13 +152,13 @@ class _FoldedResponse:
 class _SlotResponse:
     """An answer that occupies a slot until it is over; the sink between the inner client and the caller's sink."""
 
-    __slots__ = ("_inner", "_queue", "_sink", "headers", "status")
+    __slots__ = ("_free", "_inner", "_sink", "headers", "status")
 
-    def __init__(self, inner: UpstreamResponse, queue: FairQueue) -> None:
+    def __init__(self, inner: UpstreamResponse, free: Callable[[], None]) -> None:
         self.status: int = inner.status
         self.headers: Mapping[str, str] = inner.headers
         self._inner = inner
-        self._queue: FairQueue | None = queue
+        self._free: Callable[[], None] | None = free
         self._sink: BodySink | None = None
 
     async def read(self, limit_bytes: int) -> bytes:
@@ -178,9 +191,9 @@ class _SlotResponse:
         self._give_back()
 
     def _give_back(self) -> None:
-        queue, self._queue = self._queue, None
-        if queue is not None:
-            queue.give_back()
+        free, self._free = self._free, None
+        if free is not None:
+            free()
 
 
 def _down(what: str, reason: str) -> ProviderError:

@@ -239,7 +239,7 @@ async def one_slot(
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "engine.sock"))
         Path(folder, "engine.state").write_text('["ready", "", false]')
-        shared = json.dumps({"local": ["tiny", path, 1]})
+        shared = json.dumps({"local": ["tiny", {"socket_path": path, "control": str(Path(folder, "engine"))}, 1]})
         settings = {
             "providers": {"local": {"type": "local"}},
             "models": {"m": {"targets": [{"provider": "local"}]}},

@@ -173,19 +173,20 @@ async def test_on_a_loopback_port_a_key_is_needed(start_engine: MakeEngine) -> N
 
 
 async def test_a_worker_sees_how_the_engine_of_its_parent_is(engine: LocalEngine) -> None:
-    assert engine.socket_path is not None
-    worker = AttachedEngine(engine.name, engine.socket_path, engine.slots)
+    worker = AttachedEngine(engine.name, engine.address, engine.slots)
     assert worker.state is EngineState.READY
     assert worker.supports_tools is False
-    await worker.wait_ready(1)
+    await worker.claim(1)
+    worker.release()
 
     assert engine.pid is not None
     os.kill(engine.pid, signal.SIGKILL)
     await until(lambda: worker.state is EngineState.RESTARTING)
     assert "SIGKILL" in worker.last_error
-    await worker.wait_ready(60)
+    await worker.claim(60)
+    worker.release()
 
     await engine.stop()
     await until(lambda: worker.state is EngineState.STOPPED)
     with pytest.raises(EngineDownError, match="stopped"):
-        await worker.wait_ready(1)
+        await worker.claim(1)

@@ -283,7 +283,8 @@ async def keep_asking(engine: Engine) -> None:
 async def test_leaving_while_a_long_prompt_is_read_frees_the_slot(model_file: Path, streamed: bool) -> None:
     async with running_gateway(settings(slots=1, context=8192)) as gateway, client_of(gateway) as client:
         (engine,) = gateway.services.backends._engines.values()
-        await engine.wait_ready(60)
+        await engine.claim(60)
+        engine.release()
         # Reading this takes the model a minute and more.
         long: list[ChatCompletionMessageParam] = [{"role": "user", "content": "word " * 7000}]
         leaving = asyncio.create_task(

@@ -37,7 +37,6 @@ def _load(tmp_path: Path, text: str) -> None:
         (_text(top="telemetry: {otlp_endpoint: http://x}"), "telemetry.otlp_endpoint", "otlp_endpoint:"),
         (_text(top="telemetry: {capture_content: true}"), "telemetry.capture_content", "capture_content:"),
         (_text(provider=", health: {interval: 10s}"), "providers.v.health", "health:"),
-        (_text(provider=", command: llama-server"), "providers.v.command", "command:"),
         (_text(model=", fallback: [m]"), "models.m.fallback", "fallback:"),
         (_text(model=", fallback_on: {content_filter: [m]}"), "models.m.fallback_on", "fallback_on:"),
         (_text(model=", shadow: {target: v/x}"), "models.m.shadow", "shadow:"),

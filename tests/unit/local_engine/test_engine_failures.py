@@ -11,6 +11,7 @@ import pytest
 from local_engine.attached import AttachedEngine, state_file
 from local_engine.engine import LocalEngine, Pace
 from local_engine.options import EngineConfig
+from local_engine.probe import Address
 from local_engine.state import EngineState, explain, outline
 
 AT_ONCE = Pace(first_backoff_seconds=0.005, longest_backoff_seconds=0.005)
@@ -50,9 +51,9 @@ async def test_the_reason_for_clients_names_no_files(tmp_path: Path) -> None:
 
 
 async def test_an_attached_engine_tells_what_its_owner_has_written(tmp_path: Path) -> None:
-    engine = AttachedEngine("own", str(tmp_path / "engine.sock"), 2)
+    engine = AttachedEngine("own", Address(control=str(tmp_path / "engine")), 2)
     assert (engine.state, engine.supports_tools) == (EngineState.STOPPED, None)
 
-    state_file(str(tmp_path / "engine.sock")).write_text(json.dumps(["ready", "", True]))
+    state_file(str(tmp_path / "engine")).write_text(json.dumps(["ready", "", True]))
 
     assert (engine.state, engine.supports_tools) == (EngineState.READY, True)

@@ -31,8 +31,11 @@ def test_the_options_of_a_child_survive_the_pipe() -> None:
         slots=2,
         threads=1,
         cache_ram_mib=0,
-        embeddings=True,
         host="/run/e.sock",
+        batch_threads=2,
+        batch=64,
+        pools=True,
+        adapters=(("/m/a.gguf", 0.5),),
     )
 
     assert ChildOptions.from_json(sent.to_json()) == sent

@@ -69,7 +69,7 @@ async def local_gateway(
         "providers": {"local": {"type": "local", "model_path": str(weights), **provider}},
         "models": {"m": {"targets": [{"provider": "local"}]}},
     }
-    shared = json.dumps({"local": ["own", str(path), 2]})
+    shared = json.dumps({"local": ["own", {"socket_path": str(path), "control": str(folder / "engine")}, 2]})
     state_file = path.with_suffix(".state")
     state_file.write_text(json.dumps(["ready", "", supports_tools]))
     async with (

@@ -46,10 +46,19 @@ class PlayedEngine:
         self.ready = asyncio.Event()
         self.ready.set()
 
-    async def wait_ready(self, timeout_seconds: float) -> None:
+        self.claims = 0
+
+    def wake(self) -> None:
+        """It is awake."""
+
+    async def claim(self, timeout_seconds: float) -> None:
         await self.ready.wait()
         if self.state is not EngineState.READY:
             raise EngineDownError(self.last_error)
+        self.claims += 1
+
+    def release(self) -> None:
+        self.claims -= 1
 
 
 @pytest.fixture
