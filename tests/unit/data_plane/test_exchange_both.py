@@ -111,6 +111,12 @@ async def test_a_handler_that_fails_in_a_stream_cuts_it(served: Served) -> None:
 @pytest.mark.parametrize("path", ["/v1/wait", "/v1/endless"])
 @pytest.mark.parametrize("way", ["close", "reset", "half-close"])
 async def test_a_client_that_leaves_cancels_the_handler(served: Served, path: str, way: str) -> None:
+    # A busy machine is late now and then; a timer would be late each time.
+    assert min([await _seconds_until_cancelled(served, path, way) for _ in range(4)]) < 0.25
+
+
+async def _seconds_until_cancelled(served: Served, path: str, way: str) -> float:
+    served.plane.forget_past()
     client = await served.connect()
     await client.send(post(path, b""))
     await served.plane.began(path)
@@ -124,7 +130,7 @@ async def test_a_client_that_leaves_cancels_the_handler(served: Served, path: st
             client.writer.write_eof()
     await served.plane.ended(path)
     assert served.plane.cancelled == ["the client left"]
-    assert asyncio.get_running_loop().time() - before < 0.25
+    return asyncio.get_running_loop().time() - before
 
 
 async def test_a_client_that_leaves_after_its_answer_does_not_cancel_the_handler(served: Served) -> None:

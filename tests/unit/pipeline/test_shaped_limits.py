@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
@@ -63,11 +62,10 @@ async def test_the_whole_has_one_limit_for_all_requests() -> None:
         ScriptedServer(in_turn([Sleep(0.2), said("Let me think.")], [Hang()])) as server,
         running_gateway(limited(server, EITHER, total="400ms")) as gateway,
     ):
-        started = time.monotonic()
-        answer = await gateway.chat(tools=[LOOK], response_format=AS_PERSON)
+        # The other limits are those of the defaults, half a minute and more.
+        answer = await gateway.chat(tools=[LOOK], response_format=AS_PERSON, timeout=10)
 
         assert answer.status == 504
-        assert time.monotonic() - started < 2.0
 
 
 @pytest.mark.parametrize("streamed", [True, False])

@@ -65,6 +65,7 @@ async def ask_until(gateway: RunningGateway, stopped: asyncio.Event, *, stream: 
 
 async def test_fifty_reloads_under_load_fail_no_request_and_mix_no_configurations() -> None:
     async with ScriptedServer(answer) as server, running_gateway(versioned(server, "a")) as gateway:
+        await gateway.chat()  # the key is known from now on: what the database does under load is another matter
         stopped = asyncio.Event()
         clients = [
             asyncio.create_task(ask_until(gateway, stopped, stream=number % 2 == 0)) for number in range(CLIENTS)
@@ -75,8 +76,8 @@ async def test_fifty_reloads_under_load_fail_no_request_and_mix_no_configuration
         seen = sum(await asyncio.gather(*clients), Counter[str]())
 
         assert min(seen["a"], seen["b"]) > CLIENTS
-        assert gateway.metric("gateway_requests_total", status="200") == seen.total()
-        assert gateway.metric("gateway_upstream_attempts_total", outcome="ok") == seen.total()
+        assert gateway.metric("gateway_requests_total", status="200") == seen.total() + 1
+        assert gateway.metric("gateway_upstream_attempts_total", outcome="ok") == seen.total() + 1
 
 
 @pytest.mark.long

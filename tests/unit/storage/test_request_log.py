@@ -276,10 +276,11 @@ async def test_writing_does_not_hold_up_the_event_loop(database: Database) -> No
     longest = 0.0
     task = asyncio.create_task(log.flush())
     while not task.done():
-        before = time.perf_counter()
+        before = time.thread_time()
         await asyncio.sleep(0)
-        longest = max(longest, time.perf_counter() - before)
+        longest = max(longest, time.thread_time() - before)
     await task
 
     assert log.written == 5000
-    assert longest < 0.5
+    # In what a CPU works, since the clock on the wall tells how busy the machine is; all at once it would be far more.
+    assert longest < 0.1

@@ -212,11 +212,11 @@ def test_the_state_of_targets_and_engines_is_read_at_the_scrape() -> None:
 def test_counting_is_cheap() -> None:
     metrics = Metrics(["chat"])
     groq, usage = target(), Usage(10, 20)
-    began = time.perf_counter()
+    began = time.process_time()
     for _ in range(20_000):
         metrics.request_done("chat_completions", "chat", 200, None, True, 0.3, 0.0004)
         metrics.attempt_started(groq)
         metrics.attempt_ended(groq)
         metrics.attempt_done(groq, Operation.CHAT, None, 0.3, 0.1, usage, 100)
     # About 3 µs a request on an idle machine; the limit only catches a change of kind.
-    assert (time.perf_counter() - began) / 20_000 < 100e-6
+    assert (time.process_time() - began) / 20_000 < 100e-6

@@ -131,10 +131,10 @@ def test_a_large_event_in_single_bytes_takes_linear_time() -> None:
     """A second look at the whole buffer for each byte would take hours."""
     splitter = SseSplitter(max_event_bytes=2 << 20)
     event = b"data: " + b"x" * (1 << 20) + b"\n\n"
-    started = time.monotonic()
+    started = time.process_time()
     events = [found for byte in event for found in splitter.feed(bytes([byte]))]
     assert [len(found.raw) for found in events] == [len(event)]
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 30
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r", b"\r\n"])
@@ -142,7 +142,7 @@ def test_many_short_lines_in_one_read_take_linear_time(line_end: bytes) -> None:
     """Looking for each line's end through the whole buffer would take minutes."""
     splitter = SseSplitter()
     stream = (b"data:a" + line_end * 2) * 200_000
-    started = time.monotonic()
+    started = time.process_time()
     events = splitter.feed(stream)
     assert len(events) >= 199_999
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
