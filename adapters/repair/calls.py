@@ -48,6 +48,14 @@ class _Call:
     def whole(self) -> bool:
         return self.length > 0 and is_object(self.text)
 
+    def take(self, text: str) -> bool:
+        """Note the next piece of the arguments; False, and nothing is done, where it may be all of them once more."""
+        if text.lstrip()[:1] == "{":
+            return False
+        self.pieces.append(text)
+        self.length += len(text)
+        return True
+
     @property
     def text(self) -> str:
         if len(self.pieces) > 1:
@@ -69,6 +77,9 @@ class CallTracker:
         self._at: dict[int, _Call] = {}
         self._with_id: dict[str, _Call] = {}
         self._reused: set[str] = set()
+        self.more: Callable[[str], bool] | None = None
+        """Takes the arguments of a piece that is like the last one but for them; None where such a piece is no more of
+        the same call, or may not be."""
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -79,6 +90,7 @@ class CallTracker:
         Raises `msgspec.DecodeError` for what is no call at all.
         """
         out: list[Part] = []
+        self.more = None
         for position, part in enumerate(parts):
             if not isinstance(part, dict):
                 raise msgspec.DecodeError("a tool call is no object")
@@ -90,9 +102,12 @@ class CallTracker:
                     out.append(part)  # a custom tool's call, which only OpenAI makes
                     continue
             call = self._call_of(part, function, position if len(parts) > 1 else None)
+            goes_on = len(parts) == 1 and self._goes_on(call, part, function)
             made = self._piece(call, part, function, last)
             if made is not None and not (self._only_first and call.number > 0):
                 out.append(made)
+                if goes_on:
+                    self.more = call.take
         return out
 
     def finish(self) -> list[Part]:
@@ -157,6 +172,15 @@ class CallTracker:
         text = arguments_text(function.get("arguments"))
         again = name == call.name and (not text.strip() or _same(text, call.text))
         return call if again or not call.whole else None
+
+    def _goes_on(self, call: _Call, part: Part, function: Part) -> bool:
+        """Whether a piece like this one, of a call that is known, is of that call too whatever its arguments are."""
+        name, own_id = function.get("name"), part.get("id")
+        if not call.announced or not name:
+            return call.announced
+        # What begins with a name may be another call, if its id does not say that it is the same.
+        same = isinstance(own_id, str) and own_id not in self._reused and self._with_id.get(own_id) is call
+        return same and name == call.name
 
     def _piece(self, call: _Call, part: Part, function: Part, last: bool) -> Part | None:
         name = function.get("name")

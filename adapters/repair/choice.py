@@ -13,6 +13,7 @@ from adapters.repair.finish import STOP
 from adapters.repair.rules import Rules
 from adapters.repair.stops import StopWatch
 from adapters.repair.thinking import Opening, ThinkSplitter
+from adapters.stream_pattern import CONTENT, TEXT, Slot
 
 _MOST_WRITTEN: Final = 131_072
 
@@ -21,8 +22,8 @@ class ChoiceRepair:
     """What has been heard of one choice, and what of it is held until more is known."""
 
     __slots__ = (
-        "_held", "_stops", "_think", "_tools", "_written", "calls", "cut", "function_call", "old_style", "pending",
-        "reason", "started",
+        "_chat", "_held", "_stops", "_think", "_tools", "_written", "calls", "cut", "function_call", "old_style",
+        "pending", "reason", "started",
     )  # fmt: skip
 
     def __init__(
@@ -41,6 +42,7 @@ class ChoiceRepair:
         """The arguments so far of a call in the old style."""
         self.old_style = False
         """Its calls come in the old style, and are passed on in the new one."""
+        self._chat = chat
         self._think = ThinkSplitter(rules.tags, opened=rules.opened) if chat and rules.tags else None
         self._stops = StopWatch(needs.stops) if needs.stops else None
         self._tools = tools if chat else frozenset()
@@ -52,6 +54,18 @@ class ChoiceRepair:
         """Whether plain text may pass without a look."""
         watched = self._think is not None or self._stops is not None or bool(self._tools) or bool(self.pending)
         return self.started and not watched
+
+    def slot(self) -> Slot | None:
+        """Where a text goes that comes now; None where it has to be held, or looked at with what came before."""
+        if self._think is not None:
+            flows = self._think.flows
+            return Slot(("content",), "reasoning_content", self._think.passes) if flows else None
+        if self._tools:
+            return None
+        name = "content" if self._chat else "text"
+        if self._stops is not None:
+            return Slot((name,), name, self._stops.passes) if self._stops.flows else None
+        return CONTENT if self._chat else TEXT
 
     def text(self, chunk: ChunkChoice, *, last: bool) -> list[ChunkChoice]:
         """What may go out now that *chunk* came. With *last* it is all there is, and ends with *chunk* itself."""

@@ -73,6 +73,8 @@ class ChunkChoice:
 
     def put_text(self, text: str) -> None:
         """Give it another text; none takes the member away from a chat's delta."""
+        if text and text == self.text:
+            return
         if not self.chat:
             self.put("text", text)
         elif text:

@@ -36,6 +36,19 @@ class StopWatch:
         self._held = text[cut:]
         return self._say(text[:cut])
 
+    @property
+    def flows(self) -> bool:
+        """Whether text goes out as it comes, as far as it `passes`."""
+        return not self.hit and not self._held and not self._tokens
+
+    def passes(self, text: str) -> bool:
+        """Let *text* go out as it stands, while all `flows`; False, and nothing is done, where a stop may begin."""
+        for stop in self._stops:
+            if stop[0] in text:
+                return False
+        self._say(text)
+        return True
+
     def end(self) -> str:
         """What is still held; no stop came after all."""
         held, self._held = self._held, ""

@@ -18,12 +18,13 @@ from adapters.repair.envelope import Envelope
 from adapters.repair.finish import FAILED, STOP, settled, was_cut
 from adapters.repair.message import mend_delta
 from adapters.repair.rules import Rules
+from adapters.repair.steady import find_slot
 from adapters.stream import StreamEvent, read_event
+from adapters.stream_pattern import CONTENT, TEXT, Slot
 from adapters.types import EventKind, Operation
 
 _NO_NEEDS: Final = AnswerNeeds()
 _NO_EVENT: Final = StreamEvent(EventKind.OTHER, b"", b"")
-_ROLES: Final = (b'"role":"assistant",', b'"role": "assistant", ')
 _decode_top = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_choices = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 
@@ -61,6 +62,8 @@ class StreamRepair:
         """A stop was found in every choice: nothing more that comes is for the client."""
         self.usage: StreamEvent | None = None
         """The usage chunk made of figures that stood elsewhere than OpenAI's do; whoever reads it clears it."""
+        self.text_slot = CONTENT if operation is Operation.CHAT else TEXT
+        """Where the text stands in an event that `may_pass`."""
         self._rules = rules
         self._chat = operation is Operation.CHAT
         self._needs = needs or _NO_NEEDS
@@ -71,13 +74,12 @@ class StreamRepair:
         self._tools = tools_in_text(request) if rules.calls_in_content else frozenset()
         self._choices: dict[int, ChoiceRepair] = {}
         self._last: ChunkChoice | None = None
+        self._steady: ChoiceRepair | None = None
+        """The choice of the last event, if that came out as one event and the choice had begun before."""
 
     def take(self, event: StreamEvent) -> list[StreamEvent]:
         """What the client gets for *event*. Raises `AnswerFailedError` where it tells of a failure."""
-        if self.idle and event.kind is EventKind.CONTENT:
-            event = _without_role(event)
-            if self.may_pass(event):
-                return [event]
+        self._steady = None
         top: dict[str, Any] = dict(_decode_top(event.data))
         self._raise_hidden_error(top)
         self._note_usage(top, self._rules.usage_path)
@@ -102,13 +104,25 @@ class StreamRepair:
                 chunk.changed = True
                 self._note_usage({**top, "": {"usage": usage}}, ("", "usage"))
         out = self._end_pending({chunk.index for chunk in chunks})
+        known = self._choices.get(chunks[0].index)
+        begun = known is not None and known.started
         for chunk in chunks:
             out += self._take_choice(chunk)
         self._last = chunks[-1]
+        if begun and self.usage is None and len(chunks) == len(out) == 1 and out[0] is chunks[0]:
+            self._steady = known
         self._look_around()
         if out == chunks and not any(chunk.changed for chunk in out):
             return [event]
         return [chunk.event() for chunk in out]
+
+    def slot(self, event: StreamEvent) -> Slot | None:
+        """Where the text stands in *event*, which was the last to be taken and came out as one, and in what came of it;
+        None where the same would not come of the next event that differs in nothing but its text."""
+        choice = self._steady
+        if choice is None or choice.reason is not None or choice.pending:
+            return None
+        return find_slot(event, choice, self._rules, chat=self._chat)
 
     def may_pass(self, event: StreamEvent) -> bool:
         """Whether *event* is plain text of this very answer, at a place where nothing has to be done about it."""
@@ -271,15 +285,6 @@ class StreamRepair:
 def _call_id(envelope: Envelope, index: int, number: int) -> str:
     seed = f"{envelope.id}/{index}/{number}"
     return "call_" + hashlib.blake2s(seed.encode(), digest_size=12).hexdigest()
-
-
-def _without_role(event: StreamEvent) -> StreamEvent:
-    """The event without a repeated role, where that is all there is to do; no string can hold these bytes."""
-    for role in _ROLES:
-        if role in event.data:
-            data = event.data.replace(role, b"", 1)
-            return read_event(b"data: " + data + b"\n\n", data)
-    return event
 
 
 def _rebuilt(fields: dict[str, Any]) -> StreamEvent:

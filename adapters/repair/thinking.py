@@ -46,6 +46,15 @@ class ThinkSplitter:
             self._judge()
         return self._part() if self.state is Opening.THINKING else ("", "")
 
+    @property
+    def flows(self) -> bool:
+        """Whether all text that comes is reasoning, as far as it `passes`."""
+        return self._inside and not self._blank and not self._held
+
+    def passes(self, text: str) -> bool:
+        """Whether *text* is reasoning as it stands, while all `flows`: it holds no part of the tag that ends it."""
+        return self._closing[0] not in text
+
     def release(self) -> str:
         """What is still held, which turned out to be none of a tag."""
         held, self._held = self._held, ""

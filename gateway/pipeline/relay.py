@@ -12,8 +12,9 @@ from adapters.answers import SHAPE_ERRORS
 from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
 from adapters.repair.stream import AnswerFailedError, StreamRepair
-from adapters.stream import StreamEvent, TextShape, is_progress, read_event, text_shape, usual_frame
+from adapters.stream import StreamEvent, is_progress, read_event, usual_frame
 from adapters.stream_edits import add_usage, usage_event, with_model, without_usage
+from adapters.stream_pattern import Pattern, find_pattern
 from adapters.types import EventKind, FailureKind, Usage
 from gateway.pipeline.call import Attempt, Call
 from gateway.pipeline.clock import AttemptClock
@@ -25,8 +26,8 @@ _MAX_MALFORMED: Final = 2
 _MAX_HELD_BYTES: Final = 262_144
 # How long the end of the body may follow the end of the answer before the connection is given up.
 _LINGER_SECONDS: Final = 1.0
-# A stream whose text events are all of different shapes is not worth the comparison.
-_MOST_SHAPES: Final = 8
+# A stream whose events differ in more than their text is not worth the comparison.
+_MOST_SEARCHES: Final = 8
 _ERROR, _OTHER, _USAGE = EventKind.ERROR, EventKind.OTHER, EventKind.USAGE
 
 
@@ -74,9 +75,9 @@ class StreamRelay:
         self._progress = progress
         self._usage_per_choice = usage_per_choice
         self._splitter = SseSplitter()
-        self._shape: TextShape | None = None
-        """That of the stream's last text event which has passed unchanged."""
-        self._shapes_left = _MOST_SHAPES
+        self._pattern: Pattern | None = None
+        """What the last event has in common with the next one, unless that is the first of another stretch."""
+        self._searches = _MOST_SEARCHES
         self._batch: list[bytes] = []
         self._held_bytes = 0
         self._malformed = 0
@@ -95,12 +96,13 @@ class StreamRelay:
         if self._ended:
             return
         # Nearly every read is one more word, in one event, and ends here.
-        if self._shape is not None and self._splitter.at_boundary and self._repair.idle:
-            text_bytes = self._shape.text_bytes(data)
-            if text_bytes and self._content_events < self._most_events and not self._batch:
+        pattern = self._pattern
+        if pattern is not None and self._splitter.at_boundary and not self._batch:
+            told = pattern.told(data) if self._content_events < self._most_events else None
+            if told is not None:
                 now = self._now()
-                self._count_content(text_bytes, now)
-                self._out.write(data, now)
+                self._count_content(pattern.text_bytes, now)
+                self._out.write(told, now)
                 return
         try:
             for event in self._splitter.feed(data):
@@ -157,12 +159,16 @@ class StreamRelay:
     # One event
 
     def _take(self, raw: bytes, payload: bytes) -> None:
-        if self._shape is not None and self._repair.idle and self._content_events < self._most_events:
-            text_bytes = self._shape.text_bytes(raw)
-            if text_bytes:
-                self._count_content(text_bytes, self._now())
-                self._batch.append(raw)
+        pattern = self._pattern
+        if pattern is not None and self._content_events < self._most_events:
+            told = pattern.told(raw)
+            if told is not None:
+                self._count_content(pattern.text_bytes, self._now())
+                self._batch.append(told)
                 return
+            if pattern.text_bytes:  # it was of use, and has paid for the search of the next
+                pattern.text_bytes = 0
+                self._searches += 1
         if self._progress is not None and is_progress(payload, self._progress):
             return
         try:
@@ -187,14 +193,17 @@ class StreamRelay:
             return  # it says nothing, and some clients index choices[0]
         if kind is not _OTHER and kind is not _USAGE:
             self._count_content(event.text_bytes, self._now())
-        if self._repair.may_pass(event):
+        repair, before = self._repair, len(self._batch)
+        if passes := repair.may_pass(event):
             self._pass(event)
-            if self._shapes_left and self._model is None:
-                # Seldom the first event's: it has the role too.
-                self._shapes_left -= 1
-                self._shape = text_shape(event)
         else:
+            self._pattern = None  # what the repair has heard now may change what comes of the next
             self._repaired(event)
+        if self._searches and len(self._batch) == before + 1 and not event.has_usage:
+            slot = repair.text_slot if passes else repair.slot(event)
+            if slot is not None:
+                self._searches -= 1
+                self._pattern = find_pattern(event, self._batch[-1], slot)
         if self._content_events > self._most_events and not self._ended:
             self._fail(ProviderError(FailureKind.TOO_LARGE, self._says("went on past the token limit it was given")))
 

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import time
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.adapter import Adapter
-from adapters.registry import load_spec
-from adapters.target import Target
-from adapters.types import Operation, Usage
-from gateway.deadlines import Deadlines
-from gateway.pipeline.call import Attempt, Call
-from gateway.pipeline.clock import AttemptClock
-from gateway.pipeline.holds import CountingLedger
-from gateway.pipeline.relay import StreamRelay
-from gateway.pipeline.stream_out import StreamOut
-from gateway.upstream.base import BodySink
+from adapters.types import Usage
 from tests.fakes.openai_answers import DONE, ROLE, STOP, delta, event, payloads, text_of, usage_chunk
+from tests.fakes.relayed import Outcome, cut
 
-ADAPTER = Adapter(Target("p/up", "p", "up", load_spec("openai_compatible")))
 BROKEN = b"data: {broken\n\n"
 PIECES: dict[str, bytes] = {
     "role": ROLE,
@@ -43,98 +30,6 @@ PIECES: dict[str, bytes] = {
     "done": DONE,
 }
 CONTENT = {"a", "b", "tool", "thought", "usage-on-choice"}
-
-
-class Captured:
-    """An exchange that remembers what it was told to send."""
-
-    method, path, peer = "POST", "/v1/chat/completions", ""
-    body: bytes | bytearray = b""
-    headers: Sequence[tuple[bytes, bytes]] = ()
-
-    def __init__(self) -> None:
-        self.started = self.paused = self.ended = False
-        self.on_flow: Callable[[bool], None] | None = None
-        self.sent = b""
-
-    def respond(self, status: int, headers: bytes, body: bytes) -> None:
-        raise AssertionError("a stream is never answered whole")
-
-    def start(self, status: int, headers: bytes) -> None:
-        assert not self.started
-        self.started = True
-
-    def write(self, data: bytes) -> None:
-        assert self.started
-        assert not self.ended
-        assert data
-        self.sent += data
-
-    def end(self) -> None:
-        assert not self.ended
-        self.ended = True
-
-    def abort(self) -> None:
-        raise AssertionError("nobody breaks off here")
-
-
-class Silent:
-    """An upstream's answer that is fed by the test."""
-
-    status = 200
-    headers: Mapping[str, str] = {}
-
-    async def read(self, limit_bytes: int) -> bytes:
-        raise AssertionError("a stream is never read whole")
-
-    def stream(self, sink: BodySink) -> None: ...
-
-    def pause(self) -> None: ...
-
-    def resume(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class Outcome:
-    """What came of one stream."""
-
-    def __init__(self, pieces: Sequence[bytes], wants_usage: bool) -> None:
-        deadlines = Deadlines()
-        self.exchange = Captured()
-        self.settled: list[Usage | None] = []
-        call = Call(self.exchange, Operation.CHAT, time.monotonic(), 0.0, wants_usage=wants_usage)
-        attempt = Attempt(ADAPTER.target, CountingLedger().hold("key", ADAPTER.target), time.monotonic())
-        out = StreamOut(self.exchange, deadlines, time.monotonic, 15.0, lambda: b"")
-        clock = AttemptClock(deadlines, time.monotonic, None, time.monotonic() + 30, time.monotonic() + 600)
-        relay = StreamRelay(
-            call,
-            attempt,
-            out,
-            clock,
-            Silent(),
-            now=time.monotonic,
-            stall_seconds=30.0,
-            error_of=ADAPTER.error,
-            settle=self.settled.append,
-            repair=ADAPTER.repair.stream(Operation.CHAT, None),
-            model=None,
-        )
-        for piece in pieces:
-            relay.feed(piece)
-        relay.finish(None)
-        assert relay.done.done()
-        clock.stop()
-        out.close()
-        deadlines.close()
-        self.failure = relay.failure.kind if relay.failure is not None else None
-        self.committed = relay.committed
-        self.sent = self.exchange.sent
-
-
-def cut(data: bytes, places: Sequence[int]) -> list[bytes]:
-    edges = [0, *sorted({place % (len(data) + 1) for place in places} - {0}), len(data)]
-    return [data[start:end] for start, end in itertools.pairwise(edges) if start < end]
 
 
 STREAMS = st.lists(st.sampled_from(sorted(PIECES)), max_size=12)

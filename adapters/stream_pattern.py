@@ -1,0 +1,125 @@
+"""A stretch of a stream whose events differ in nothing but their text: known, and told, without being decoded.
+
+A JSON document means the same whatever text stands in one of its strings. So when one event has been looked at, and
+what was made of it, the next of the same stretch is known by its bytes, and what is told of it is joined from bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+import msgspec
+
+from adapters.stream import StreamEvent
+
+# As Python's own strings, they have to be sound: no half of a pair, no control character, nothing but UTF-8.
+_decode_text = msgspec.json.Decoder(str).decode
+# Where no quote and no letter is hidden, a member's name can neither be part of a text nor be written otherwise.
+_HIDING: Final = (b'\\"', b"\\u")
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """Where the text of an event stands, by the names of the members that hold it, and of the one that tells it.
+
+    *watch* looks at each further text before it is told; it says False, and nothing has happened, where the event that
+    holds the text has to be looked at as a whole.
+    """
+
+    names: tuple[str, ...]
+    """Two where the event says its text twice."""
+    told_as: str
+    watch: Callable[[str], bool] | None = None
+
+
+CONTENT: Final = Slot(("content",), "content")
+TEXT: Final = Slot(("text",), "text")
+
+
+class Pattern:
+    """What the events of a stretch have in common, and what is told in their place, bytes for bytes."""
+
+    __slots__ = (
+        "_after",
+        "_before",
+        "_between",
+        "_head",
+        "_other_bytes",
+        "_start",
+        "_stop",
+        "_tail",
+        "_watch",
+        "text_bytes",
+    )
+
+    def __init__(
+        self,
+        parts: tuple[bytes, ...],
+        told: tuple[bytes, ...],
+        other_bytes: int = 0,
+        watch: Callable[[str], bool] | None = None,
+    ) -> None:
+        """*parts* stand around the text in what comes, and between where it is said twice; *told* around it in what is
+        told. *other_bytes* count as text besides."""
+        self._before, self._after, self._watch = parts[0], parts[-1], watch
+        self._between = parts[1] if len(parts) > 2 else b""
+        self._head, self._tail = told if told != parts else (b"", b"")
+        # With the quotes, which are the last and the first of what stands around.
+        self._start, self._stop = len(parts[0]) - 1, 1 - len(parts[-1])
+        self._other_bytes = other_bytes - 2
+        self.text_bytes = 0
+        """Those of the event that was told last."""
+
+    def told(self, raw: bytes) -> bytes | None:
+        """What the client gets for *raw*; None for an event that is not of this stretch, or has to be looked at."""
+        if not (raw.startswith(self._before) and raw.endswith(self._after)):
+            return None
+        quoted = raw[self._start : self._stop]
+        if self._between:
+            once = quoted[: (len(quoted) - len(self._between)) // 2 + 1]
+            if quoted != once[:-1] + self._between + once[1:]:
+                return None
+            quoted = once
+        try:
+            text = _decode_text(quoted)
+        except msgspec.DecodeError:
+            return None
+        if not text or (self._watch is not None and not self._watch(text)):
+            return None
+        self.text_bytes = len(quoted) + self._other_bytes
+        return self._head + quoted[1:-1] + self._tail if self._head else raw
+
+
+def find_pattern(event: StreamEvent, told: bytes, slot: Slot) -> Pattern | None:
+    """The pattern of an event that was *told* as another one, or as itself; None where it cannot be relied on."""
+    found = _apart(event.raw, slot.names)
+    made = _apart(told, (slot.told_as,))
+    if found is None or made is None or found[1] != made[1]:
+        return None
+    text_bytes = (len(event.raw) - sum(map(len, found[0]))) // len(slot.names)
+    return Pattern(found[0], made[0], event.text_bytes - text_bytes, slot.watch)
+
+
+def _apart(raw: bytes, names: tuple[str, ...]) -> tuple[tuple[bytes, ...], str] | None:
+    """The text that the members *names* hold, all of them the same, and what stands around it."""
+    spans, texts = [], set()
+    for name in names:
+        found = _member(name).search(raw)
+        if found is None or raw.count(b'"%b"' % name.encode()) != 1:
+            return None
+        spans.append(found.span(1))
+        texts.add(found[1])
+    if len(texts) > 1:
+        return None
+    edges = [0, *(place for start, end in sorted(spans) for place in (start + 1, end - 1)), len(raw)]
+    parts = tuple(raw[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
+    if any(escape in part for escape in _HIDING for part in parts):
+        return None
+    return parts, _decode_text(texts.pop())
+
+
+@cache
+def _member(name: str) -> re.Pattern[bytes]:
+    return re.compile(rb'"%b"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*")' % re.escape(name.encode()))
