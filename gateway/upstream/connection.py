@@ -167,11 +167,14 @@ class Connection(asyncio.Protocol):
             return
         if body:
             response.began = True
+            self._read_bytes = 0  # counts from here on what is no body: extensions of chunks, and trailers
             feed = response.feed
             if feed is not None:
                 feed(body)
             else:
                 response.take(body)
+        elif failure is None and self._read_bytes > 2 * MAX_HEAD_BYTES:  # the first of it can have been the head
+            failure = self._error(FailureKind.TOO_LARGE, "the answer's trailers are too large")
         if failure is not None:
             self._fail(failure)
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # What may wait here before somebody reads or streams; one more socket read can come on top.
 MAX_UNREAD_BYTES = 256 * 1024
 
+# What leaves the body as it is; the second is of old, and means nothing.
+_PLAIN_CODINGS = frozenset({"chunked", "identity"})
+
 
 class Http1Response:
     """Implements `UpstreamResponse`. It outlives its connection, which leaves as soon as the body is complete."""
@@ -54,6 +57,10 @@ class Http1Response:
         self._error: ProviderError | None = None
         self._done = False
         self._paused = False
+        coding = headers.get("transfer-encoding")
+        if coding is not None and coding.strip().lower() not in _PLAIN_CODINGS:
+            words = "the upstream answered in a transfer coding that was not asked for"
+            raise ProviderError(FailureKind.MALFORMED, words, detail=f"transfer-encoding: {coding[:40]!r}")
         encoding = headers.get("content-encoding")
         self._inflater = inflater_for(encoding) if encoding is not None else None
 
@@ -122,7 +129,7 @@ class Http1Response:
     @property
     def ends_with_connection(self) -> bool:
         """The answer has no length of its own."""
-        coding = self.headers.get("transfer-encoding", "").rpartition(",")[2].strip().lower()
+        coding = self.headers.get("transfer-encoding", "").strip().lower()
         return coding != "chunked" and "content-length" not in self.headers
 
     def take(self, data: bytes) -> None:

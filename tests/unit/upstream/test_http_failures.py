@@ -15,6 +15,7 @@ from tests.fakes.body_sink import CollectingSink
 from tests.fakes.scripted_server import (
     LAST_CHUNK,
     Close,
+    Flood,
     Reset,
     Script,
     ScriptedServer,
@@ -47,6 +48,14 @@ BEFORE_THE_HEAD = {
         FailureKind.TOO_LARGE,
     ),
     "an unknown encoding": ((answer(b"x", headers="content-encoding: br\r\n"),), FailureKind.BAD_ENCODING),
+    "another transfer coding": (
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\nabc", Close()),
+        FailureKind.MALFORMED,
+    ),
+    "a second transfer coding": (
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n3\r\nabc\r\n", LAST_CHUNK),
+        FailureKind.MALFORMED,
+    ),
     "two encodings": ((answer(b"x", headers="content-encoding: gzip, gzip\r\n"),), FailureKind.BAD_ENCODING),
 }
 
@@ -71,6 +80,19 @@ async def test_headers_that_never_end_are_cut_off(http1: Http1Upstream, head_for
             await http1.send(head_for(server), b"{}")
         assert caught.value.kind is FailureKind.TOO_LARGE
         await server.wait_until(lambda s: s.open_connections == 0)
+
+
+@pytest.mark.parametrize("start", [b"0\r\nx: ", b"1;a="], ids=["trailer", "extension"])
+async def test_what_never_ends_beside_the_body_is_cut_off(http1: Http1Upstream, head_for: Heads, start: bytes) -> None:
+    """Our own client alone: httpx2 gives what it reads to h11, which waits for the end of the line."""
+    script = [chunked_head(), chunk(b"hel"), start, Flood(b"y" * 10_000, 100_000_000)]
+    async with ScriptedServer(script) as server:
+        response = await http1.send(head_for(server), b"{}")
+        with pytest.raises(ProviderError) as caught:
+            await response.read(100)
+        assert caught.value.kind is FailureKind.TOO_LARGE
+        await server.wait_until(lambda s: s.open_connections == 0)
+        assert server.sent_bytes < 20_000_000
 
 
 async def test_interim_answers_do_not_go_on_for_ever(http1: Http1Upstream, head_for: Heads) -> None:
