@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,12 +13,9 @@ from gateway.catalog import Catalog
 from gateway.cli import console
 from gateway.cli.console import ExitCode
 from gateway.cli.live import Outcome, Probe, ask_all
+from gateway.cli.options import ConfigFile
 from gateway.config.problems import ConfigError, Problem
 from gateway.settings import Settings, load_settings
-
-ConfigFile = Annotated[
-    Path | None, typer.Option("--config", "-c", metavar="FILE", help="The file; else GATEWAY_CONFIG, else none.")
-]
 
 
 def check(

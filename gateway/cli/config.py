@@ -9,8 +9,8 @@ import typer
 import yaml
 
 from gateway.cli import console
-from gateway.cli.check import ConfigFile
 from gateway.cli.config_diff import diff
+from gateway.cli.options import ConfigFile
 from gateway.config.schema import NOT_IN_FILE
 from gateway.settings import Settings, load_settings
 

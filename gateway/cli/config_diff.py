@@ -12,8 +12,8 @@ import typer
 from rich.text import Text
 
 from gateway.cli import console
-from gateway.cli.check import ConfigFile
 from gateway.cli.console import ExitCode
+from gateway.cli.options import ConfigFile
 from gateway.config.problems import Problem
 from gateway.settings import Settings, load_settings
 

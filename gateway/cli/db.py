@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.check import ConfigFile
 from gateway.cli.console import fail, out, print_json
+from gateway.cli.options import ConfigFile
 from gateway.cli.store import with_database
 from gateway.storage.database import Database
 from gateway.storage.migration import upgrade_schema

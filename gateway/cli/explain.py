@@ -16,9 +16,9 @@ from rich.text import Text
 from adapters.draft import Unsupported
 from adapters.types import Body
 from gateway.catalog import Catalog
-from gateway.cli.check import ConfigFile
 from gateway.cli.console import ExitCode, fail, note, out, print_json
 from gateway.cli.files import read_text, read_yaml
+from gateway.cli.options import ConfigFile
 from gateway.data_plane.extra_body import EXTRA_BODY, unpack_extra_body
 from gateway.data_plane.strict_json import decode_members
 from gateway.errors import GatewayError

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 import typer
 
 from gateway.catalog import Catalog
-from gateway.cli.check import ConfigFile
 from gateway.cli.console import ExitCode, fail, note, out, print_json
+from gateway.cli.options import ConfigFile
 from gateway.cli.store import with_keys
 from gateway.config.units import seconds
 from gateway.settings import load_settings

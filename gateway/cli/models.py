@@ -18,8 +18,8 @@ from adapters.registry import load_spec, provider_types
 from adapters.spec import ProviderSpec
 from adapters.target import Target
 from gateway.catalog import Catalog, Model
-from gateway.cli.check import ConfigFile
 from gateway.cli.console import ExitCode, fail, out, print_json
+from gateway.cli.options import ConfigFile
 from gateway.settings import load_settings
 
 app = typer.Typer(help="List models with prices, limits and what they can do.")

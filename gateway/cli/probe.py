@@ -16,9 +16,9 @@ from rich.text import Text
 from adapters.target import Target
 from gateway import interruption
 from gateway.catalog import Catalog, Model
-from gateway.cli.check import ConfigFile
 from gateway.cli.console import ExitCode, fail, note, out, print_json
 from gateway.cli.files import write_new
+from gateway.cli.options import ConfigFile
 from gateway.settings import Settings, load_settings
 
 if TYPE_CHECKING:

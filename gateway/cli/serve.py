@@ -14,15 +14,14 @@ import typer
 from rich.text import Text
 
 from gateway import interruption
-from gateway.cli.check import ConfigFile
 from gateway.cli.console import ExitCode, fail, note, out
+from gateway.cli.options import ConfigFile
 from gateway.cli.readiness import Health, wait_until_ready
 from gateway.listening import ListenError, bind, url_of
 from gateway.reload.source import Source
 from gateway.settings import Settings
 
 if TYPE_CHECKING:
-    from gateway.storage.database import Database
     from gateway.storage.first_key import FirstKey
 
 _READY_SECONDS = 60.0
@@ -133,26 +132,13 @@ def _fetch_models(settings: Settings) -> bool:
 
 async def _prepare(settings: Settings, *, migrate: bool) -> FirstKey | None:
     """Bring the database up to date, once for all workers; returns the key that is there from the first start on."""
-    from gateway.storage.database import Database
-    from gateway.storage.schema import prepare_schema
+    from gateway.storage.prepare import prepare
+    from gateway.storage.urls import parse_database_url
 
-    database = Database(settings.storage.database_url.get_secret_value())
-    await database.connect()
-    try:
-        await prepare_schema(database, migrate=migrate)
-        # A shared database belongs to an operator, who makes keys on purpose.
-        if settings.auth.mode != "keys" or not database.is_sqlite:
-            return None
-        return await _first_key(database)
-    finally:
-        await database.aclose()
-
-
-async def _first_key(database: Database) -> FirstKey:
-    from gateway.storage.first_key import ensure_first_key
-    from gateway.storage.keys import open_key_store
-
-    return await ensure_first_key(await open_key_store(database), database.url.beside(".key"))
+    url = settings.storage.database_url.get_secret_value()
+    # A shared database belongs to an operator, who makes keys on purpose.
+    first_key = settings.auth.mode == "keys" and parse_database_url(url).is_sqlite
+    return await prepare(url, migrate=migrate, first_key=first_key)
 
 
 def key_to_paste(first_key: FirstKey, *, show: bool) -> str:

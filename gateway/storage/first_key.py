@@ -52,6 +52,17 @@ async def ensure_first_key(store: KeyStore, path: Path) -> FirstKey:
     raise StorageError(f"{path} keeps changing: something else writes to it.")
 
 
+async def find_first_key(store: KeyStore, path: Path) -> FirstKey | None:
+    """The key whose secret is in the file *path*, if it works. Makes and changes nothing."""
+    secret = read_private(path)
+    if secret is None:
+        return None
+    _check_ours(secret, path)
+    digest = store.digest(secret.encode())
+    record = (await store.find([digest])).get(digest)
+    return FirstKey(secret, path) if record is not None and record.is_live(time.time()) else None
+
+
 def _check_ours(secret: str, path: Path) -> None:
     """Never overwrite or adopt a file of somebody else: ``gateway.key`` is what many call a TLS key."""
     try:
