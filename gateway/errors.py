@@ -87,9 +87,10 @@ class AuthenticationError(GatewayError):
     type = "authentication_error"
     code = "invalid_api_key"
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: str = "a key made by `gateway keys create`") -> None:
+        """*wanted* is what to send in its place."""
         super().__init__(
-            "Invalid or missing API key. Send a key made by `gateway keys create` as 'Authorization: Bearer KEY'.",
+            f"Invalid or missing API key. Send {wanted} as 'Authorization: Bearer KEY'.",
             headers={"www-authenticate": "Bearer"},
         )
 

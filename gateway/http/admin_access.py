@@ -26,14 +26,14 @@ class AdminAccess:
         secret = admin_key.get_secret_value() if admin_key is not None else ""
         if not secret:
             raise PermissionDeniedError(
-                "/admin is off because no admin key is set. Set auth.admin_key (GATEWAY_ADMIN_KEY) and start again.",
+                "/admin is off because no admin key is set. Set auth.admin_key (GATEWAY_ADMIN_KEY).",
                 code="admin_disabled",
             )
         expected = _digest(secret.encode())
         for credential in find_credentials(headers):
             if hmac.compare_digest(_digest(credential), expected):
                 return
-        raise AuthenticationError
+        raise AuthenticationError("the admin key (auth.admin_key, or GATEWAY_ADMIN_KEY)")
 
 
 def _digest(secret: bytes) -> bytes:

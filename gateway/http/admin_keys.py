@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from gateway.errors import GatewayError, InvalidRequestError, NotFoundError
-from gateway.http.admin_guard import admins_only
+from gateway.http.admin_guard import admins_only, only_known_query
 from gateway.http.strict_bodies import StrictBodyRoute
 from gateway.services import Services
 from gateway.storage.errors import InvalidKeyError, KeyExistsError, KeyNotFoundError
@@ -61,7 +61,10 @@ def router(services: Services) -> APIRouter:
     """The routes, all behind the admin key."""
     store: KeyStore = services.keys
     routes = APIRouter(
-        prefix="/admin/keys", tags=["keys"], dependencies=[admins_only(services)], route_class=StrictBodyRoute
+        prefix="/admin/keys",
+        tags=["keys"],
+        dependencies=[admins_only(services), only_known_query],
+        route_class=StrictBodyRoute,
     )
 
     @routes.post("", status_code=201)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from gateway.errors import InvalidConfigurationError
-from gateway.http.admin_guard import admins_only
+from gateway.http.admin_guard import admins_only, only_known_query
 from gateway.http.strict_bodies import StrictBodyRoute
 from gateway.reload.outcome import Outcome
 from gateway.services import Services
@@ -50,7 +50,10 @@ class ReloadOut(BaseModel):
 def router(services: Services) -> APIRouter:
     """The routes, all behind the admin key."""
     routes = APIRouter(
-        prefix="/admin/reload", tags=["operations"], dependencies=[admins_only(services)], route_class=StrictBodyRoute
+        prefix="/admin/reload",
+        tags=["operations"],
+        dependencies=[admins_only(services), only_known_query],
+        route_class=StrictBodyRoute,
     )
 
     @routes.post("")

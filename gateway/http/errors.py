@@ -69,7 +69,11 @@ def _from_validation(error: RequestValidationError) -> InvalidRequestError:
         return InvalidJsonError("The body is not valid JSON.")
     if first["type"] == "extra_forbidden":
         return InvalidRequestError(f"'{param}' is not known here; /openapi.json lists what is.", param=param)
-    return InvalidRequestError(f"{param or 'The request'}: {first['msg']}.", param=param)
+    if param is None and first["type"] == "missing":
+        return InvalidRequestError("The body is missing. Send a JSON object; /openapi.json shows its members.")
+    if param is None:
+        return InvalidRequestError("The body is not taken for JSON. Send it with 'Content-Type: application/json'.")
+    return InvalidRequestError(f"{param}: {first['msg']}.", param=param)
 
 
 def _from_status(error: HTTPException) -> GatewayError:

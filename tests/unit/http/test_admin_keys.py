@@ -177,3 +177,40 @@ async def test_without_an_admin_key_the_door_stays_shut_and_says_which_setting_o
         AdminAccess(lambda: unset).check([(b"authorization", b"Bearer ")])
 
     assert caught.value.status == 403
+
+
+async def test_whoever_lacks_the_admin_key_is_told_which_key_is_wanted(client: httpx2.AsyncClient) -> None:
+    refused = await client.get("/admin/keys", headers={"authorization": "Bearer wrong"})
+
+    assert "Send the admin key (auth.admin_key, or GATEWAY_ADMIN_KEY)" in refused.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "param"),
+    [("GET", "/admin/keys?after=key_1", "after"), ("POST", "/admin/reload?dryrun=true", "dryrun")],
+)
+async def test_a_misspelt_parameter_is_refused_and_nothing_done(
+    admin: httpx2.AsyncClient, services: Services, method: str, path: str, param: str
+) -> None:
+    before = services.reloads.last
+
+    refused = await admin.request(method, path)
+
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, param)
+    assert services.reloads.last is before
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "message"),
+    [
+        (b"", "application/json", "The body is missing. Send a JSON object"),
+        (b'{"name": "x"}', "text/plain", "Send it with 'Content-Type: application/json'"),
+    ],
+)
+async def test_a_body_that_is_not_there_or_not_said_to_be_json_is_told(
+    admin: httpx2.AsyncClient, body: bytes, kind: str, message: str
+) -> None:
+    refused = await admin.post("/admin/keys", content=body, headers={"content-type": kind})
+
+    assert refused.status_code == 400
+    assert message in refused.json()["error"]["message"]
