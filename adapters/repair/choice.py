@@ -144,7 +144,7 @@ class ChoiceRepair:
         text = chunk.text
         found = value_of(chunk.choice.get("logprobs"))
         if isinstance(found, dict):
-            stops.note(found.get("content") or [] if chunk.chat else logprobs.rows(found))
+            stops.note(logprobs.entries(found) if chunk.chat else logprobs.rows(found))
         said = stops.feed(text) if text else ""
         if last and not stops.hit:
             said += stops.end()

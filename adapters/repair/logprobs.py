@@ -80,6 +80,12 @@ def _alternative(token: dict[str, Any]) -> dict[str, Any]:
     return {"token": text, "logprob": number, "bytes": found if isinstance(found, list) else list(text.encode())}
 
 
+def entries(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The tokens of a chat's *found* log probabilities; what is no token says nothing of the text and is left out."""
+    content = found.get("content")
+    return [token for token in content if isinstance(token, dict)] if isinstance(content, list) else []
+
+
 def rows(legacy: Any) -> list[dict[str, Any]]:
     """The parallel arrays of a text completion, one row a token."""
     if not isinstance(legacy, dict) or not isinstance(legacy.get("tokens"), list):
@@ -95,4 +101,4 @@ def rows(legacy: Any) -> list[dict[str, Any]]:
 def columns(found: list[dict[str, Any]]) -> dict[str, Any]:
     """`rows` turned back."""
     names = found[0]["row"] if found else ("tokens", "token_logprobs", "top_logprobs", "text_offset")
-    return {name: [token["row"][name] for token in found] for name in names}
+    return {name: [token["row"].get(name) for token in found] for name in names}

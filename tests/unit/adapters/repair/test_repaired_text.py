@@ -219,6 +219,14 @@ def test_held_text_keeps_its_log_probabilities() -> None:
     assert [one["token"] for one in out.logprobs[0]] == ["a", "E", "N", "x"]
 
 
+@pytest.mark.parametrize("odd", [[None], ["a"], "xy", {"a": 1}, 5])
+def test_log_probabilities_that_are_none_do_not_stop_the_text(odd: Any) -> None:
+    piece = chunk(content="a")
+    piece["choices"][0]["logprobs"] = {"content": odd, "refusal": None}
+    out = repaired([ROLE, piece, STOP], needs=AnswerNeeds(stops=("END",)))
+    assert (out.content[0], out.logprobs[0]) == ("a", [])
+
+
 @given(st.text("abE ND", max_size=25), st.lists(st.text("abE ND", min_size=1, max_size=4), min_size=1, max_size=3),
        st.lists(st.integers(0, 25), max_size=5))  # fmt: skip
 @settings(max_examples=300, deadline=None)
@@ -269,6 +277,16 @@ def test_text_completions_end_at_stops_with_their_log_probabilities() -> None:
     assert "".join(one["text"] for one in choices) == "a "
     assert [token for one in choices for token in (one["logprobs"] or {}).get("tokens", ())] == ["a", " "]
     assert choices[-1]["finish_reason"] == "stop"
+
+
+def test_log_probabilities_may_come_with_other_columns_later() -> None:
+    full = {"tokens": ["a", "E"], "token_logprobs": [-1.0, -2.0]}
+    pieces = [text_chunk("aE", logprobs=full), text_chunk("c", logprobs={"tokens": ["c"]})]
+    choices = text_events(*pieces, needs=AnswerNeeds(stops=("END",)))
+    assert "".join(one["text"] for one in choices) == "aEc"
+    told = [one["logprobs"] for one in choices if one["logprobs"]]
+    assert [token for one in told for token in one["tokens"]] == ["a", "E", "c"]
+    assert told[-1]["token_logprobs"] == [-2.0, None]
 
 
 def test_tags_in_a_text_completion_are_text() -> None:
