@@ -1,4 +1,4 @@
-"""The usual answer: text in exactly the shape that OpenAI gives it. It is known at one look, and passed on as it is."""
+"""The usual answer: text or tool calls in the shape OpenAI gives them, known at one look and passed on as it is."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from adapters.types import Operation, Usage
 _CHAT: Final = Operation.CHAT
 _COMPLETIONS: Final = Operation.COMPLETIONS
 _QUOTE: Final = b'"'
+_NULL: Final = b"nu"
 TAG_OR_CALL: Final = frozenset((b'"<', b'"{', b'"[', b'"\\', b'" '))
 """How a text may begin that is more than text, quotes and all: with a tag of reasoning, or with a call."""
 
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 _Tokens = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 _Reason = Literal["stop", "length", "content_filter"]
+# What is blank is no JSON, and becomes an empty object.
+_Arguments = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 
 class _PromptDetails(msgspec.Struct, gc=False):
@@ -36,18 +39,29 @@ class _Figures(msgspec.Struct, gc=False):
     completion_tokens_details: _CompletionDetails | None = None
 
 
+class _Function(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    name: _Text
+    arguments: _Arguments
+
+
+class _Call(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    id: _Text
+    type: Literal["function"]
+    function: _Function
+
+
 class _Message(msgspec.Struct, gc=False):
     role: Literal["assistant"]
     content: msgspec.Raw
     reasoning: None = None
-    tool_calls: None = None
+    tool_calls: Annotated[list[_Call], msgspec.Meta(min_length=1, max_length=2048)] | None = None
     function_call: None = None
 
 
 class _ChatChoice(msgspec.Struct, gc=False):
     index: int
     message: _Message
-    finish_reason: _Reason
+    finish_reason: _Reason | Literal["tool_calls"]
     logprobs: None = None
 
 
@@ -88,8 +102,17 @@ def plain_usage(body: bytes, operation: Operation) -> Usage | None:
         if operation is _CHAT:
             answer = _decode_chat(body)
             for choice in answer.choices:
+                calls = choice.message.tool_calls
+                if calls is not None and not _are_told_apart(calls, choice.finish_reason):
+                    return None
                 start = bytes(choice.message.content)[:2]
-                if start[:1] != _QUOTE or start in TAG_OR_CALL:
+                if start == _NULL and calls is not None:
+                    continue
+                if (
+                    start[:1] != _QUOTE
+                    or start in TAG_OR_CALL
+                    or (calls is None and choice.finish_reason == "tool_calls")
+                ):
                     return None
         elif operation is _COMPLETIONS:
             answer = _decode_text(body)
@@ -101,6 +124,11 @@ def plain_usage(body: bytes, operation: Operation) -> Usage | None:
     except (msgspec.DecodeError, RecursionError):
         return None  # another shape, or no answer at all: it is looked at more closely
     return _usage(answer.usage)
+
+
+def _are_told_apart(calls: list[_Call], reason: str) -> bool:
+    """Whether each of the *calls* has an id of its own, and the *reason* tells that there are some, or of a cut."""
+    return reason != "stop" and (len(calls) == 1 or len({call.id for call in calls}) == len(calls))
 
 
 def _usage(said: _Figures) -> Usage:

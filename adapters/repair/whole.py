@@ -111,7 +111,7 @@ def _mended(
             message["content"] = ""
     if "logprobs" in before:
         after.setdefault("logprobs", None)
-    kept = {name: value for name, value in before.items() if name not in ("delta", "message", "text", "usage")}
+    kept = {name: value for name, value in before.items() if name not in ("delta", "message", "usage")}
     made = kept | after
     if chat:
         # Members with nothing in them are no part of a stream's delta, but of a message they are.

@@ -29,6 +29,13 @@ def _chat(**members: Any) -> dict[str, Any]:
     return answer | members
 
 
+def _called(*ids: str, **members: Any) -> dict[str, Any]:
+    function = {"name": "get_time", "arguments": '{"zone": "UTC"}'}
+    calls = [{"id": one, "type": "function", "function": dict(function)} for one in ids]
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    return _chat(choices=[{"index": 0, "message": message, "finish_reason": "tool_calls"} | members])
+
+
 def _text(**members: Any) -> dict[str, Any]:
     choice = {"index": 0, "text": "Hello.", "logprobs": None, "finish_reason": "length"}
     return _chat(object="text_completion", choices=[choice]) | members
@@ -48,11 +55,32 @@ def _agree(body: bytes, operation: Operation) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("answer", "operation"), [(_chat(), Operation.CHAT), (_text(), Operation.COMPLETIONS)], ids=["chat", "text"]
+    ("answer", "operation"),
+    [
+        pytest.param(_chat(), Operation.CHAT, id="chat"),
+        pytest.param(_text(), Operation.COMPLETIONS, id="text"),
+        pytest.param(_called("a"), Operation.CHAT, id="a call"),
+        pytest.param(_called("a", "b", "c"), Operation.CHAT, id="three calls"),
+        pytest.param(_called("a", finish_reason="length"), Operation.CHAT, id="a call at the limit"),
+    ],
 )
 def test_the_usual_answer_is_plain(answer: dict[str, Any], operation: Operation) -> None:
     assert _agree(json.dumps(answer).encode(), operation)
     assert not _agree(json.dumps(answer).encode(), Operation.EMBEDDINGS)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(_called(), id="no calls"),
+        pytest.param(_called("a", "a"), id="one id for two"),
+        pytest.param(_called("a", ""), id="no id"),
+        pytest.param(_called("a", finish_reason="stop"), id="a reason that hides them"),
+        pytest.param(_chat(choices=[_chat()["choices"][0] | {"finish_reason": "tool_calls"}]), id="a reason for none"),
+    ],
+)
+def test_calls_that_have_to_be_mended_are_not_plain(answer: dict[str, Any]) -> None:
+    assert not _agree(json.dumps(answer).encode(), Operation.CHAT)
 
 
 def test_what_was_cached_and_thought_is_counted() -> None:
@@ -94,24 +122,36 @@ _PLACES = st.sampled_from(
         ("choices", 0, "message", "content"), ("choices", 0, "message", "reasoning"),
         ("choices", 0, "message", "reasoning_content"), ("choices", 0, "message", "tool_calls"),
         ("choices", 0, "message", "function_call"), ("choices", 0, "message", "refusal"),
+        ("choices", 0, "message", "tool_calls", 0), ("choices", 0, "message", "tool_calls", 0, "id"),
+        ("choices", 0, "message", "tool_calls", 0, "type"), ("choices", 0, "message", "tool_calls", 0, "more"),
+        ("choices", 0, "message", "tool_calls", 0, "function"),
+        ("choices", 0, "message", "tool_calls", 0, "function", "name"),
+        ("choices", 0, "message", "tool_calls", 0, "function", "arguments"),
         ("usage", "prompt_tokens"), ("usage", "completion_tokens"), ("usage", "total_tokens"),
         ("usage", "prompt_tokens_details"), ("usage", "completion_tokens_details"),
     )
 )  # fmt: skip
 _VALUES = st.one_of(
-    st.sampled_from(ODD), st.text(max_size=4), st.sampled_from(("stop", "length", "tool_calls", "eos", "assistant"))
+    st.sampled_from(ODD),
+    st.text(max_size=4),
+    st.sampled_from(("stop", "length", "tool_calls", "eos", "assistant", "b")),
 )
 
 
 @given(
     operation=st.sampled_from((Operation.CHAT, Operation.COMPLETIONS)),
+    ids=st.sampled_from(((), (), ("a",), ("a", "b"))),
     changes=st.lists(st.tuples(_PLACES, _VALUES), max_size=3),
     left_out=st.lists(_PLACES, max_size=1),
 )
 def test_what_is_plain_is_what_the_repair_leaves_alone(
-    operation: Operation, changes: list[tuple[tuple[Any, ...], Any]], left_out: list[tuple[Any, ...]]
+    operation: Operation,
+    ids: tuple[str, ...],
+    changes: list[tuple[tuple[Any, ...], Any]],
+    left_out: list[tuple[Any, ...]],
 ) -> None:
-    answer = _chat() if operation is Operation.CHAT else _text()
+    whole = _called(*ids) if ids else _chat()
+    answer = whole if operation is Operation.CHAT else _text()
     for path, value in changes:
         if operation is Operation.CHAT or "message" not in path:  # a text has none, whatever one would be
             _at(answer, path, copy.deepcopy(value))
