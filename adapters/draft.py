@@ -32,6 +32,8 @@ class AnswerNeeds(msgspec.Struct):
     logprobs: bool = False
     """The client asked for OpenAI's ``logprobs``, whatever shape the provider's have."""
     top_logprobs: int = 0
+    call: str | None = None
+    """The function that has to be called, where the provider was told so; empty for any, None where it is free."""
     dimensions: int = 0
     """How long vectors have to be that the provider may have made longer."""
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from adapters.types import FailureKind
+from typing import Final
+
+from adapters.types import FailureKind, Usage
+
+TOOL_CALL_MISSING: Final = "tool_call_missing"
+"""The code of an answer without the call that the request has forced."""
 
 
 class ProviderError(Exception):
@@ -10,6 +15,7 @@ class ProviderError(Exception):
 
     *message* may be shown to the client: it never holds a secret, a header or a body of the upstream.
     *detail* is for the debug log only. *sent* is false when certainly nothing of the request left.
+    *used* is what an answer says it consumed that was not good enough to pass on.
     *retry_after_seconds* is what the upstream asked for, if it did. *tries* is how often the same target may be tried
     where that is less than the kind allows. *failed_generation* is what the model wrote where the provider refused to
     pass it on; it is the client's own content, never shown but as an answer.
@@ -27,6 +33,7 @@ class ProviderError(Exception):
         retry_after_seconds: float | None = None,
         tries: int | None = None,
         failed_generation: str | None = None,
+        used: Usage | None = None,
         detail: str = "",
     ) -> None:
         super().__init__(message)
@@ -39,6 +46,7 @@ class ProviderError(Exception):
         self.retry_after_seconds = retry_after_seconds
         self.tries = tries
         self.failed_generation = failed_generation
+        self.used = used
         self.detail = detail
 
     def __repr__(self) -> str:

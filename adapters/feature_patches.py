@@ -13,6 +13,7 @@ from adapters.spec import ParamSpec, Support
 from adapters.target_facts import TargetFacts
 from adapters.tool_patches import (
     FUNCTION_MEMBERS,
+    CallDue,
     CleanTools,
     FewerTools,
     NoTools,
@@ -70,9 +71,19 @@ def tool_patches(target: TargetFacts) -> Iterator[tuple[str, Patch]]:
             words = _USUAL_CHOICES
         require = choice.patch is Word.REQUIRE_NAMED_TOOL
         yield "tool_choice", ToolChoice(target.provider, words, require, choice.hint or "")
+    if not _asks_freely(target, choice):
+        yield "tool_choice", CallDue()
     parallel = target.spec.params.get("parallel_tool_calls")
     if parallel is not None and (target.has_no(parallel) or parallel.patch is Word.KEEP_FIRST_CALL):
         yield "parallel_tool_calls", OneCall()
+
+
+def _asks_freely(target: TargetFacts, choice: ParamSpec | None) -> bool:
+    """Whether no call is ever forced there, but emulated, which looks for it by itself."""
+    if choice is None or choice.patch is not Word.EMULATE_FORCED_TOOL:
+        return False
+    words = () if target.has_no(choice) else choice.values_for(target.canonical)
+    return target.has_no(choice) or (bool(words) and not {"required", "any", "named"} & set(words))
 
 
 def _tool_list(target: TargetFacts, facts: ParamSpec) -> Iterator[Patch]:

@@ -12,7 +12,7 @@ from adapters.draft import Draft
 from adapters.errors import ProviderError
 from adapters.parameter_patches import raw
 from adapters.patches import invalid, is_neutral, leave_out, unsupported
-from adapters.types import Action, FailureKind
+from adapters.types import Action, FailureKind, Operation
 
 _decode = msgspec.json.Decoder().decode
 
@@ -178,6 +178,16 @@ def with_defs(schema: Any) -> Any:
     return schema
 
 
+def forced_word(choice: Any) -> str:
+    """``required`` or ``named`` where ``tool_choice`` leaves the model no way but to call, else nothing."""
+    if isinstance(choice, dict):
+        if choice.get("type") != "allowed_tools":
+            return "named"
+        allowed = choice.get("allowed_tools")
+        return "required" if isinstance(allowed, dict) and allowed.get("mode") == "required" else ""
+    return "required" if choice in ("required", "any") else ""
+
+
 def named_function(choice: Any) -> str | None:
     """The function that *choice* names, in the form of chat completions or of responses."""
     if not isinstance(choice, dict) or choice.get("type") not in (None, "function"):
@@ -256,6 +266,21 @@ class ToolChoice:
 def _name_of(tool: Any) -> str | None:
     function = tool.get("function") if isinstance(tool, dict) else None
     return function.get("name") if isinstance(function, dict) else None
+
+
+@dataclass(frozen=True, slots=True)
+class CallDue:
+    """Look for the call that the target was told to make: some answer without one all the same.
+
+    A stream is passed on as it comes, so it is not looked at.
+    """
+
+    def __call__(self, draft: Draft) -> None:
+        if draft.stream or draft.operation is not Operation.CHAT:
+            return
+        choice = _decode(draft.body["tool_choice"])
+        if forced_word(choice):
+            draft.answer_needs().call = named_function(choice) or ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Final
 from adapters.draft import Draft
 from adapters.shapes.after_refusal import AfterRefusal
 from adapters.shapes.base import Rescue, Shape
+from adapters.shapes.call_missing import CallMissing
 from adapters.shapes.conditions import Predicate, compile_conflict
 from adapters.shapes.emulate_schema import EmulateSchema, How
 from adapters.shapes.emulate_tools import EmulateForcedTool, EmulateTools
@@ -58,7 +59,10 @@ def compile_rescues(spec: ProviderSpec, shapes: tuple[Shape, ...]) -> tuple[Resc
         shape.offers for shape in shapes if isinstance(shape, EmulateTools) and isinstance(shape.offers, LearnedTools)
     ]
     cases = [case for case in spec.errors.cases if case.patch is Patch.SALVAGE_TOOL_CALL]
-    return (*rescues, SalvageCall(cases)) if cases else tuple(rescues)
+    rescues += [SalvageCall(cases)] if cases else []
+    if not any(isinstance(shape, EmulateForcedTool) and shape.required and shape.named for shape in shapes):
+        rescues.append(CallMissing())
+    return tuple(rescues)
 
 
 def _fan_out(spec: ProviderSpec, others: tuple[Shape, ...]) -> list[Shape]:

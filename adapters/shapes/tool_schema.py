@@ -50,16 +50,6 @@ def read_tools(tools: Any) -> list[Tool]:
     return found
 
 
-def forced_word(choice: Any) -> str:
-    """``required`` or ``named`` where ``tool_choice`` leaves the model no way but to call, else nothing."""
-    if isinstance(choice, dict):
-        if choice.get("type") != "allowed_tools":
-            return "named"
-        allowed = choice.get("allowed_tools")
-        return "required" if isinstance(allowed, dict) and allowed.get("mode") == "required" else ""
-    return "required" if choice in ("required", "any") else ""
-
-
 def choose(tools: Sequence[Tool], choice: Any) -> tuple[str, list[Tool]]:
     """The mode that ``tool_choice`` asks for (``none``, ``auto``, ``required``), and the tools left to choose from."""
     if choice is None:

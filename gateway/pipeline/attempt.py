@@ -247,6 +247,8 @@ def _resolve(call: Call, attempt: Attempt, usage: Usage | None) -> None:
         attempt.tally.resolve(hold)
     elif usage is not None:
         hold.settle(usage)
+    elif failure is not None and failure.used is not None:
+        hold.settle(failure.used)
     elif not attempt.sent or owes_nothing(attempt.status, failure):
         hold.void()
     else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from adapters.errors import ProviderError
+from adapters.errors import TOOL_CALL_MISSING, ProviderError
 from adapters.target import Target
 from adapters.types import FailureKind
 from gateway.errors import (
@@ -42,6 +42,11 @@ def _bad_request(failure: ProviderError) -> GatewayError:
     return kind(failure.message, param=failure.param, code=failure.code)
 
 
+def _invalid_output(failure: ProviderError) -> GatewayError:
+    code = TOOL_CALL_MISSING if failure.code == TOOL_CALL_MISSING else "schema_validation_failed"
+    return UpstreamError(failure.message, param=failure.param, code=code)
+
+
 def _of(kind: type[GatewayError], code: str | None = None) -> _Maker:
     return lambda failure: kind(failure.message, param=failure.param, code=code)
 
@@ -66,7 +71,7 @@ _ERRORS: Final[Mapping[FailureKind, _Maker]] = {
     FailureKind.BAD_ENCODING: _upstream,
     FailureKind.REDIRECT: _upstream,
     FailureKind.EMPTY: _upstream,
-    FailureKind.INVALID_OUTPUT: _of(UpstreamError, code="schema_validation_failed"),
+    FailureKind.INVALID_OUTPUT: _invalid_output,
     FailureKind.RATE_LIMITED: _of(RateLimitError),
     FailureKind.OVERLOADED: _of(OverloadedError),
     FailureKind.SERVER_ERROR: _upstream,

@@ -83,6 +83,7 @@ class ShapedCalls:
         call, attempt = self._call, self._attempt
         refused = self.tally.begin(call.body)
         refused.sent, refused.status, refused.failure = attempt.sent, attempt.status, failure
+        refused.usage = failure.used
         attempt.status = None
         self._clock.wait_again()
         self._rescuing[shape] = rescue
@@ -117,7 +118,7 @@ class ShapedCalls:
                 raw, opened.response.headers, self._backend.adapter, self._operation, prepared.needs, body
             )
         except ProviderError as failure:
-            opened.sent.failure = failure
+            opened.sent.failure, opened.sent.usage = failure, failure.used
             raise
         finally:
             opened.close()

@@ -11,9 +11,10 @@ from adapters import answers
 from adapters.adapter import Adapter
 from adapters.draft import AnswerNeeds
 from adapters.embeddings import lengths
-from adapters.errors import ProviderError
+from adapters.errors import TOOL_CALL_MISSING, ProviderError
 from adapters.failures import ErrorFields, read_error
 from adapters.patches import unsupported
+from adapters.repair.forced import lacks_call
 from adapters.repair.stream import AnswerFailedError
 from adapters.stream import read_event, read_usage, says_error
 from adapters.types import Body, EventKind, FailureKind, Operation, Usage
@@ -72,7 +73,10 @@ def read_whole(
         if needs is not None and needs.dimensions:
             _check_length(answer, needs.dimensions, provider)
         body = adapter.repair.whole(body, answer, operation, needs, request or {})
-        return Whole(body, read_usage(answer.usage), answer)
+        usage = read_usage(answer.usage)
+        if needs is not None and needs.call is not None and lacks_call(body, needs.call):
+            raise _no_call(provider, needs.call, usage)
+        return Whole(body, usage, answer)
     except AnswerFailedError as failed:
         raise adapter.error(failed.fields) from None
     except answers.UnreadableError:
@@ -84,6 +88,17 @@ def _check_length(answer: answers.Answer, dimensions: int, provider: str) -> Non
     if found != {dimensions}:
         said = ", ".join(map(str, sorted(found)))
         raise unsupported("dimensions", provider, f"Its vectors have {said} numbers, whatever is asked for.")
+
+
+def _no_call(provider: str, name: str, usage: Usage | None) -> ProviderError:
+    called = f"calling {name!r}" if name else "any tool call"
+    return ProviderError(
+        FailureKind.INVALID_OUTPUT,
+        f"{provider} answered without {called}, which 'tool_choice' asks for.",
+        code=TOOL_CALL_MISSING,
+        tries=2,
+        used=usage,
+    )
 
 
 def _no_answer(body: bytes, adapter: Adapter) -> ProviderError:

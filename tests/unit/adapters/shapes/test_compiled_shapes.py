@@ -108,7 +108,7 @@ def test_images_are_fetched_for_engines_that_want_bytes() -> None:
 
 def test_a_combination_that_may_be_taken_waits_for_its_refusal() -> None:
     shapes = shapes_of("together", GPT_OSS)
-    (rescue,) = compile_rescues(load_spec("together"), shapes)
+    rescue, *_ = compile_rescues(load_spec("together"), shapes)
     draft = Draft(body_of(messages=[], tools=[TOOL], response_format=AS_JSON), Operation.CHAT, False)
     refused = ProviderError(FailureKind.BAD_REQUEST, "no", status=400)
     overloaded = ProviderError(FailureKind.OVERLOADED, "later", status=503)
