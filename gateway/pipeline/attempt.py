@@ -251,6 +251,8 @@ def _resolve(call: Call, attempt: Attempt, usage: Usage | None) -> None:
         hold.settle(failure.used)
     elif not attempt.sent or owes_nothing(attempt.status, failure):
         hold.void()
+    elif attempt.counts is not None and (counted := attempt.counts.usage()) is not None:
+        hold.settle(counted)
     else:
         prompt = estimated_tokens(call.prompt_bytes())
         hold.estimate(Usage(prompt, estimated_tokens(attempt.text_bytes), estimated=True))

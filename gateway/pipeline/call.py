@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gateway.pipeline.holds import Hold
     from gateway.pipeline.relay import StreamRelay
     from gateway.pipeline.tally import Tally
+    from gateway.upstream.base import Counts
 
 
 def stopping() -> ProviderError:
@@ -43,6 +44,8 @@ class Attempt(msgspec.Struct, eq=False):
     failure: ProviderError | None = None
     sent: bool = False
     """Whether any byte of the request may have reached the upstream; set by the HTTP client."""
+    counts: Counts | None = None
+    """What the provider has counted so far, of those that tell while they answer; set by the HTTP client."""
     adjustments: tuple[Adjustment, ...] = ()
     text_bytes: int = 0
     """Text received so far: what a broken-off answer is charged by."""

@@ -10,6 +10,7 @@ from adapters.errors import ProviderError
 from adapters.pricing import estimated_tokens, prompt_bytes
 from adapters.types import Body, FailureKind, Usage
 from gateway.pipeline.holds import Hold
+from gateway.upstream.base import Counts
 
 # Failures after which nothing can be owed, because no provider worked on the request.
 _NOTHING_OWED: Final = frozenset(
@@ -34,13 +35,14 @@ def owes_nothing(status: int | None, failure: ProviderError | None) -> bool:
 
 
 class SentCall(msgspec.Struct, eq=False):
-    """One of several requests. The HTTP client sets *sent*."""
+    """One of several requests. The HTTP client sets *sent* and *counts*."""
 
     body: Body
     """What was asked, in OpenAI's words."""
     sent: bool = False
     status: int | None = None
     usage: Usage | None = None
+    counts: Counts | None = None
     text_bytes: int = 0
     """Text received so far: what an answer that breaks off is charged by."""
     failure: ProviderError | None = None
@@ -51,6 +53,9 @@ class SentCall(msgspec.Struct, eq=False):
             return self.usage
         if not self.sent or owes_nothing(self.status, self.failure):
             return None
+        counted = self.counts.usage() if self.counts is not None else None
+        if counted is not None:
+            return counted
         return Usage(estimated_tokens(prompt_bytes(self.body)), estimated_tokens(self.text_bytes), estimated=True)
 
 

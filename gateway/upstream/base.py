@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from adapters.errors import ProviderError
+from adapters.types import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +107,19 @@ class UpstreamResponse(Protocol):
         """Give the connection back if the body is complete, else drop it, at once. May be called again."""
 
 
+class Counts(Protocol):
+    """What a provider has counted of an answer so far."""
+
+    def usage(self) -> Usage | None:
+        """None when it has told nothing yet."""
+
+
 class Sending(Protocol):
-    """Tells whoever pays for a request whether any of it has left."""
+    """Tells whoever pays for a request whether any of it has left, and what it has come to."""
 
     sent: bool
+    counts: Counts | None
+    """Of those that count while they answer; by these an answer that breaks off is charged."""
 
 
 class Upstream(Protocol):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 
 from adapters.errors import ProviderError
 from adapters.types import FailureKind
 from gateway.upstream.base import BodySink, Origin, RequestHead, Sending, Upstream, UpstreamResponse
+from gateway.upstream.counted import COUNTING, StreamCounts, asking_for_counts
 from gateway.upstream.fair_queue import FairQueue, QueueFullError
 from gateway.upstream.fold import as_stream, fold
 from local_engine.errors import EngineDownError, NoRoomError
@@ -87,9 +89,13 @@ class LocalUpstream:
             for name, value in self._engine.address.headers:
                 extra_headers += f"{name}: {value}\r\n".encode()
             streamed = as_stream(head.path, body)
-            response = await self._inner.send(head, body if streamed is None else streamed, extra_headers, sending)
+            wire = asking_for_counts(head.path, body if streamed is None else streamed)
+            counts = StreamCounts() if wire.startswith(COUNTING) else None
+            if sending is not None:
+                sending.counts = counts
+            response = await self._inner.send(head, wire, extra_headers, sending)
             if streamed is not None and response.headers.get("content-type", "").startswith(_EVENT_STREAM):
-                response = await _whole(head.path, response)
+                response, counts = await _whole(head.path, response, counts), None
         except BaseException as error:
             if claimed:
                 self._engine.release()
@@ -101,7 +107,7 @@ class LocalUpstream:
             if isinstance(error, ProviderError) and error.kind is FailureKind.CONNECT:
                 raise _down(f"the local engine {self._engine.name!r} does not listen", error.message) from error
             raise
-        return _SlotResponse(response, self._give_back)
+        return _SlotResponse(response, self._give_back, counts)
 
     def _give_back(self) -> None:
         self._engine.release()
@@ -111,12 +117,45 @@ class LocalUpstream:
         """Nothing to close: the connections are the inner client's."""
 
 
-async def _whole(path: str, response: UpstreamResponse) -> UpstreamResponse:
+async def _whole(path: str, response: UpstreamResponse, counts: StreamCounts | None) -> UpstreamResponse:
     try:
-        status, body = fold(path, await response.read(_MAX_FOLDED_BYTES))
+        gathered = _Gathered(counts)
+        response.stream(gathered)
+        await gathered.over
+        status, body = fold(path, b"".join(gathered.pieces))
     finally:
         response.close()
     return _FoldedResponse(status, body)
+
+
+class _Gathered:
+    """A sink that keeps what comes, until *over* is done."""
+
+    __slots__ = ("_counts", "_left", "over", "pieces")
+
+    def __init__(self, counts: StreamCounts | None) -> None:
+        self.pieces: list[bytes] = []
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._counts = counts
+        self._left = _MAX_FOLDED_BYTES
+
+    def feed(self, data: bytes) -> None:
+        self._left -= len(data)
+        if self._left < 0:
+            message = f"the upstream's answer is larger than {_MAX_FOLDED_BYTES} bytes"
+            self.finish(ProviderError(FailureKind.TOO_LARGE, message))
+            return
+        self.pieces.append(data)
+        if self._counts is not None:
+            self._counts.feed(data)
+
+    def finish(self, error: ProviderError | None) -> None:
+        if self.over.done():
+            return
+        if error is None:
+            self.over.set_result(None)
+        else:
+            self.over.set_exception(error)
 
 
 class _FoldedResponse:
@@ -152,14 +191,15 @@ class _FoldedResponse:
 class _SlotResponse:
     """An answer that occupies a slot until it is over; the sink between the inner client and the caller's sink."""
 
-    __slots__ = ("_free", "_inner", "_sink", "headers", "status")
+    __slots__ = ("_counts", "_free", "_inner", "_sink", "headers", "status")
 
-    def __init__(self, inner: UpstreamResponse, free: Callable[[], None]) -> None:
+    def __init__(self, inner: UpstreamResponse, free: Callable[[], None], counts: StreamCounts | None) -> None:
         self.status: int = inner.status
         self.headers: Mapping[str, str] = inner.headers
         self._inner = inner
         self._free: Callable[[], None] | None = free
         self._sink: BodySink | None = None
+        self._counts = counts
 
     async def read(self, limit_bytes: int) -> bytes:
         try:
@@ -173,6 +213,8 @@ class _SlotResponse:
 
     def feed(self, data: bytes) -> None:
         assert self._sink is not None
+        if self._counts is not None:
+            self._counts.feed(data)
         self._sink.feed(data)
 
     def finish(self, error: ProviderError | None) -> None:

@@ -11,7 +11,7 @@ from adapters.errors import ProviderError
 from adapters.types import FailureKind
 from gateway.deadlines import Deadlines
 from gateway.upstream import pool
-from gateway.upstream.base import RequestHead, Upstream
+from gateway.upstream.base import Counts, RequestHead, Upstream
 from gateway.upstream.http1 import Http1Upstream
 from gateway.upstream.httpx_client import HttpxUpstream
 from gateway.upstream.pool import PoolStats
@@ -22,6 +22,7 @@ Heads = Callable[..., RequestHead]
 
 class Sent:
     sent = False
+    counts: Counts | None = None
 
 
 async def _ask(upstream: Upstream, head: RequestHead) -> bytes:

@@ -7,11 +7,12 @@ import socket
 import pytest
 
 from adapters.errors import ProviderError
-from gateway.upstream.base import Origin, RequestHead, Upstream
+from gateway.upstream.base import Counts, Origin, RequestHead, Upstream
 
 
 class Sent:
     sent = False
+    counts: Counts | None = None
 
 
 async def failure_of(upstream: Upstream, head: RequestHead) -> ProviderError:
