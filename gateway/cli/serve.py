@@ -186,8 +186,9 @@ def curl_line(url: str, model: str, key: str | None, *, open_mode: bool = False)
 
 
 def _example_model(settings: Settings, health: Health) -> str:
-    """The local model's short name where it has one, else the first model a client can name; one that answers."""
+    """The local model's short name where it has one, else the first model; one that answers, if any does."""
     down = {name.removeprefix("engine ").removeprefix("bridge ") for name in health.problems}
     good = [name for name, model in settings.models.items() if any(t.provider not in down for t in model.targets)]
+    good = good or list(settings.models)
     aliases = [alias for alias, model in settings.aliases.items() if "*" not in alias and model in good]
-    return next(iter(aliases + good), "MODEL")
+    return (aliases + good)[0]

@@ -161,11 +161,8 @@ def _keys(path: Path, provider: ProviderSettings, spec: ProviderSpec) -> Iterato
             if _is_example(secret):
                 yield at, False, "the value stands in an example; use a key of your own"
             elif _has_control(secret.get_secret_value()):
-                yield (
-                    at,
-                    False,
-                    "the key holds a line break, a space around it or another character no header can carry",
-                )
+                message = "the key holds a line break, a space around it or another character no header can carry"
+                yield at, False, message
     for name, secret in provider.headers.items():
         if _has_control(secret.get_secret_value()) or not name.replace("-", "").replace("_", "").isalnum():
             yield (

@@ -13,6 +13,7 @@ from adapters.validation import problems_of
 from gateway.config.crosscheck import Finding, check
 from gateway.config.disabled import Kept, take_out_disabled
 from gateway.config.environment import from_environment
+from gateway.config.key_shapes import key_remarks
 from gateway.config.problems import ConfigError
 from gateway.config.schema import NOT_IN_FILE, Settings
 from gateway.config.served import check_served
@@ -62,7 +63,7 @@ class Loading:
             self._add(check(settings, providers, models))
             served = check_served(settings, date.today())
             self._add(served.findings)
-            settings = settings.model_copy(update={"notes": (*settings.notes, *served.notes)})
+            settings = settings.model_copy(update={"notes": (*settings.notes, *served.notes, *key_remarks(settings))})
         if self._problems or settings is None:
             raise ConfigError(self._problems)
         return settings

@@ -36,7 +36,7 @@ def tree_from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], l
     notes = ["no configuration file: using the local engine and the provider keys in the environment"]
     missing: list[str] = []
     for name, variable in KEY_VARIABLES.items():
-        if not environ.get(variable):
+        if not environ.get(variable, "").strip():
             missing.append(variable)
             continue
         providers[name] = {"type": name, "api_key": environ[variable]}

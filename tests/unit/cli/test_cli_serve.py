@@ -74,6 +74,7 @@ class _Output(io.StringIO):
         (Health(True, {}), "Ready.", "local"),
         (Health(True, {"engine local": "it is failed"}), "Ready, but for engine local: it is failed", None),
         (Health(False, {"database": "no answer"}), "Not ready: database: no answer", "local"),
+        (Health(False, {"engine local": "failed", "groq": "?"}), "Not ready: engine local: failed; groq: ?", "local"),
     ],
 )
 def test_the_call_to_paste_is_for_a_model_that_answers(

@@ -14,7 +14,8 @@ from gateway.config.schema import NOT_IN_FILE, Settings
 from gateway.package_data import data_path
 from gateway.settings import load_settings
 
-KEYS = {f"{name}_API_KEY": f"a-key-of-{name.lower()}" for name in ("GROQ", "CEREBRAS", "TOGETHER", "FIREWORKS")}
+SHAPES = {"GROQ": "gsk_", "CEREBRAS": "csk-", "TOGETHER": "", "FIREWORKS": "fw_"}
+KEYS = {f"{name}_API_KEY": f"{shape}a-key-of-{name.lower()}" for name, shape in SHAPES.items()}
 
 
 def test_it_loads_with_an_empty_environment() -> None:

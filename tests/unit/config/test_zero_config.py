@@ -74,3 +74,33 @@ def test_a_key_no_header_can_carry_is_told_by_its_variable() -> None:
         settings_from_environment({"GROQ_API_KEY": "gsk_secret\n"})
 
     assert caught.value.render().startswith("GROQ_API_KEY  providers.groq.api_key\n  the key holds a line break")
+
+
+@pytest.mark.parametrize(
+    ("variable", "key", "told"),
+    [
+        ("GROQ_API_KEY", "sk-proj-0123456789", "groq: the key does not begin with 'gsk_' as keys of Groq"),
+        ("CEREBRAS_API_KEY", "'csk-0123456789'", "cerebras: the key does not begin with 'csk-'"),
+        ("OPENAI_API_KEY", "gsk_0123456789", "openai: the key does not begin with 'sk-'"),
+        ("TOGETHER_API_KEY", "0123 456789", "together: the key holds a space"),
+    ],
+)
+def test_a_key_of_another_shape_is_remarked_on_and_not_shown(variable: str, key: str, told: str) -> None:
+    text = "\n".join(settings_from_environment({variable: key}).notes)
+
+    assert told in text
+    assert key not in text
+
+
+@pytest.mark.parametrize("variable", ["GROQ_API_KEY", "CEREBRAS_API_KEY", "OPENAI_API_KEY", "TOGETHER_API_KEY"])
+def test_a_key_of_the_right_shape_is_not_remarked_on(variable: str) -> None:
+    shapes = {"GROQ_API_KEY": "gsk_x", "CEREBRAS_API_KEY": "csk-x", "OPENAI_API_KEY": "sk-x", "TOGETHER_API_KEY": "x"}
+
+    assert "begin with" not in "\n".join(settings_from_environment({variable: shapes[variable]}).notes)
+
+
+def test_an_empty_or_blank_variable_is_not_set() -> None:
+    settings = settings_from_environment({"GROQ_API_KEY": "", "OPENAI_API_KEY": "  "})
+
+    assert list(settings.providers) == ["local"]
+    assert "GROQ_API_KEY, OPENAI_API_KEY" in settings.notes[-1]
