@@ -14,6 +14,7 @@ from pathlib import Path
 from local_engine import probe
 from local_engine.engine import LocalEngine
 from local_engine.errors import LocalEngineError
+from local_engine.free_memory import free_memory
 from local_engine.options import EngineConfig, default_threads, usable_cpus
 from local_engine.registry import KnownModel, known_models, locate
 from local_engine.supervisor import library_version
@@ -80,25 +81,13 @@ def _cpus() -> Finding:
 
 
 def _memory() -> Finding:
-    available = _available_memory()
-    if available is None:
+    free = free_memory()
+    if free is None:
         return Finding("memory", Verdict.OK, "unknown on this system")
-    detail = f"{available / 1e9:.1f} GB available"
-    if available >= _LITTLE_MEMORY_BYTES:
-        return Finding("memory", Verdict.OK, detail)
-    return Finding("memory", Verdict.WARN, detail, "close something, or lower `context` and `slots` of the provider")
-
-
-def _available_memory() -> int | None:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError):
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
+    if free.available >= _LITTLE_MEMORY_BYTES:
+        return Finding("memory", Verdict.OK, free.describe())
+    fix = "close something, or lower `context` and `slots` of the provider"
+    return Finding("memory", Verdict.WARN, free.describe(), fix)
 
 
 def _store(store: Path) -> Finding:
