@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from adapters.stream import MOST_TOKENS
+from adapters.stream import MOST_SECONDS, MOST_TOKENS
 from adapters.types import Operation, Usage
 
 _CHAT: Final = Operation.CHAT
@@ -18,6 +18,7 @@ TAG_OR_CALL: Final = frozenset((b'"<', b'"{', b'"[', b'"\\', b'" '))
 
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 _Tokens = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
+_Seconds = Annotated[int, msgspec.Meta(le=MOST_SECONDS)]
 _Reason = Literal["stop", "length", "content_filter"]
 # What is blank is no JSON, and becomes an empty object.
 _Arguments = Annotated[str, msgspec.Meta(pattern=r"\S")]
@@ -74,7 +75,7 @@ class _TextChoice(msgspec.Struct, gc=False):
 class _ChatAnswer(msgspec.Struct, gc=False):
     id: _Text
     object: Literal["chat.completion"]
-    created: int
+    created: _Seconds
     model: str
     choices: Annotated[list[_ChatChoice], msgspec.Meta(min_length=1)]
     usage: _Figures
@@ -84,7 +85,7 @@ class _ChatAnswer(msgspec.Struct, gc=False):
 class _TextAnswer(msgspec.Struct, gc=False):
     id: _Text
     object: Literal["text_completion"]
-    created: int
+    created: _Seconds
     model: str
     choices: Annotated[list[_TextChoice], msgspec.Meta(min_length=1)]
     usage: _Figures

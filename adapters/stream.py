@@ -18,6 +18,8 @@ _EMPTY: Final = frozenset((b"", b"null", b'""'))
 _NO_ERROR: Final = _EMPTY | {b"{}", b"false"}
 # More than any context window: a figure beyond it is worth nothing, and would not fit the columns it is stored in.
 MOST_TOKENS: Final = 1_000_000_000
+MOST_SECONDS: Final = 10**11
+"""A ``created`` beyond it is told in milliseconds: those of this century are more than seconds ever will be."""
 
 
 class _UsageFields(msgspec.Struct, gc=False):
@@ -195,6 +197,7 @@ def _is_plain(chunk: Chunk, choice: Choice) -> bool:
     return bool(
         chunk.object == kind
         and type(chunk.created) is int
+        and chunk.created <= MOST_SECONDS
         and choice.index is not None
         and choice.finish_reason is None
         and chunk.id

@@ -11,6 +11,7 @@ import msgspec
 from adapters.repair.chunk import value_of
 from adapters.repair.counts import complete
 from adapters.repair.rules import Rules
+from adapters.stream import MOST_SECONDS
 from adapters.types import Operation
 
 _OBJECTS: Final = {
@@ -20,8 +21,6 @@ _OBJECTS: Final = {
     (Operation.COMPLETIONS, False): "text_completion",
 }
 _PREFIXES: Final = {Operation.CHAT: "chatcmpl-", Operation.COMPLETIONS: "cmpl-"}
-# Milliseconds of this century are more than seconds ever will be.
-_MOST_SECONDS: Final = 10**11
 
 
 class Envelope:
@@ -52,7 +51,7 @@ class Envelope:
             top["object"] = self._object
             changed = True
         created = value_of(top.get("created"))
-        if not isinstance(created, int) or isinstance(created, bool) or created > _MOST_SECONDS:
+        if not isinstance(created, int) or isinstance(created, bool) or created > MOST_SECONDS:
             top["created"] = self._seconds(created)
             changed = True
         elif self._created is None:
@@ -69,7 +68,7 @@ class Envelope:
         if isinstance(created, str) and created.replace(".", "", 1).isdigit():
             created = float(created)
         if isinstance(created, (int, float)) and not isinstance(created, bool):
-            return int(created / 1000 if created > _MOST_SECONDS else created)
+            return int(created / 1000 if created > MOST_SECONDS else created)
         if self._created is None:
             self._created = int(time.time())
         return self._created

@@ -14,7 +14,7 @@ from adapters.repair.chunk import object_of, value_of
 from adapters.repair.counts import are_all_there
 from adapters.repair.rules import Rules
 from adapters.repair.stream import StreamRepair
-from adapters.stream import is_usual
+from adapters.stream import MOST_SECONDS, is_usual
 from adapters.types import Operation
 
 _SOUND: Final = frozenset(("stop", "length", "content_filter"))
@@ -30,6 +30,7 @@ def is_plain(answer: Answer, operation: Operation) -> bool:
     if (
         answer.object != ("chat.completion" if chat else "text_completion")
         or type(answer.created) is not int
+        or answer.created > MOST_SECONDS
         or type(answer.id) is not str
         or type(answer.model) is not str
         or not answer.id
@@ -129,5 +130,5 @@ def _numbered(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nulls(message: Any) -> dict[str, Any]:
-    known = ("content", "refusal", "audio", "annotations")
+    known = ("content", "refusal", "audio", "annotations", "function_call", "reasoning", "reasoning_content")
     return {name: message[name] for name in known if name in message and not message[name]} if message else {}

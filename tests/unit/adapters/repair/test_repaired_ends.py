@@ -184,7 +184,7 @@ def test_what_strict_clients_need_is_filled_in_and_stays_the_same() -> None:
     ],
 )
 def test_odd_members_of_the_envelope_are_mended(member: str, odd: Any, mended: Any) -> None:
-    out = repaired([{**one, member: odd} for one in (ROLE, HI, STOP)])
+    out = repaired([{**one, member: odd} for one in (ROLE, HI, HI, STOP)], "openai")
     assert {one[member] for one in out.events} == {mended}
 
 
@@ -299,7 +299,8 @@ def test_plain_text_is_known_as_such_and_nothing_else_is() -> None:
     assert event_of(HI).plain
     assert event_of(chunk(content="a", reasoning=None, tool_calls=None)).plain
     for odd in (
-        {**HI, "id": ""}, {**HI, "object": ""}, {**HI, "created": 1.5}, {**HI, "model": None}, chunk(content=""),
+        {**HI, "id": ""}, {**HI, "object": ""}, {**HI, "created": 1.5}, {**HI, "created": 1760000000123},
+        {**HI, "model": None}, chunk(content=""),
         chunk("stop", content="a"), chunk("", content="a"), chunk(role="assistant", content="a"),
         chunk(content="a", reasoning="b"), chunk(content=["a"]), chunk(index=None, content="a"),
         chunk(content="a", tool_calls=[call(0)]),

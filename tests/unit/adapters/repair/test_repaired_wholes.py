@@ -16,6 +16,7 @@ from adapters.types import Operation
 from tests.fakes.repaired import (
     MEMBERS,
     TOOLS,
+    call,
     event_of,
     repair_with,
     repaired_body,
@@ -137,6 +138,17 @@ def test_what_is_the_providers_own_goes_and_all_else_stays() -> None:
     assert "x_groq" not in out
     assert (out["system_fingerprint"], out["choices"][0]["stop_reason"]) == ("fp", 5)
     assert out["usage"] == answer["usage"]
+
+
+def test_a_time_in_milliseconds_is_told_in_seconds() -> None:
+    assert repaired_whole(whole(content="Hi", members={"created": 1760000000123}))["created"] == 1760000000
+
+
+def test_members_of_a_message_with_nothing_in_them_stay() -> None:
+    nothing = dict.fromkeys(("refusal", "annotations", "audio", "function_call", "reasoning", "reasoning_content"))
+    answer = whole("tool_calls", content=None, tool_calls=[{"id": "a", **call(0, "{}", "get_time")}], **nothing)
+    out = choice_of(answer)["message"]
+    assert {name: out[name] for name in nothing} == nothing
 
 
 def test_what_strict_clients_need_is_filled_in() -> None:
