@@ -5,23 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
-import socket
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from local_engine import probe
-from local_engine.attached import bell_path, gave_up, lease_path, publish
+from local_engine.attached import gave_up, publish
 from local_engine.errors import EngineCrashedError, EngineDownError, LocalEngineError
 from local_engine.launch import Launch, prepare, template_has_tools
-from local_engine.lease import Bell
 from local_engine.occupancy import Occupancy
 from local_engine.options import EngineConfig
+from local_engine.premises import Premises
 from local_engine.probe import Address
 from local_engine.room import Room
-from local_engine.rundir import RunDirectory
 from local_engine.state import DOWN, EngineState, explain
 from local_engine.supervisor import EngineProcess
 
@@ -68,10 +64,9 @@ class LocalEngine:
         self._wanted = asyncio.Event()
         self._leaving = False
         self._occupancy = Occupancy()
-        self._bell: Bell | None = None
         self._run: asyncio.Task[None] | None = None
         self._process: EngineProcess | None = None
-        self._directory: RunDirectory | None = None
+        self._premises: Premises | None = None
         self.address = Address()
         """Where it listens; the same for its whole life, from `start` on."""
 
@@ -100,7 +95,8 @@ class LocalEngine:
         """Begin to run and return at once. Where only so many models may be loaded, those begun first are."""
         if self._run is not None:
             return
-        self._find_address()
+        self._premises = Premises(self.config, self._occupancy, self.wake)
+        self.address = self._premises.address
         self._set(EngineState.STARTING)
         if self._room.enter_if_free(self):
             self._wanted.set()
@@ -116,11 +112,8 @@ class LocalEngine:
         await asyncio.wait([run])
         self._room.leave(self)
         self._set(EngineState.STOPPED)
-        self._occupancy.close()
-        if self._bell is not None:
-            self._bell.close()
-        if self._directory is not None:
-            self._directory.remove()
+        if self._premises is not None:
+            self._premises.close()
 
     def wake(self) -> None:
         self._wanted.set()
@@ -173,21 +166,6 @@ class LocalEngine:
             self._occupancy.release()
             raise
         return True
-
-    def _find_address(self) -> None:
-        by_port = self.config.loopback_port or any("{port}" in word for word in self.config.command)
-        control = ""
-        if sys.platform != "win32":
-            self._directory = RunDirectory()
-            control = str(self._directory.path / "engine")
-            self._occupancy.share_by(lease_path(control))
-            self._bell = Bell(bell_path(control), self.wake)
-        if by_port:
-            # A program of somebody else's is not told a key: any user of this machine may reach it.
-            key = "" if self.config.command else os.urandom(16).hex()
-            self.address = Address(port=_free_port(), api_key=key, control=control)
-        else:
-            self.address = Address(socket_path=control + ".sock", control=control)
 
     def _set(self, state: EngineState) -> None:
         self.state = state
@@ -302,9 +280,3 @@ class LocalEngine:
     def _backoff_seconds(self) -> float:
         doubled = self._pace.first_backoff_seconds * 2.0 ** min(self._failures - 1, 16)
         return min(doubled, self._pace.longest_backoff_seconds)
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
