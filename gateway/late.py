@@ -19,8 +19,8 @@ LATE: Final[Mapping[str, str]] = {
 """Distributions that are neither on the way of a request nor needed to be ready for one, and what brings them in.
 
 A serving process is started more often than it is administered, and there are several on a machine: together these
-would be half of the memory and of the time to the first answer. A test looks that none of them is there after a start
-and a request. It is no list of what is unused: each is loaded whole, in a thread, at the first use.
+would be two fifths of the memory and half of the time to the first answer. A test looks that none of them is there
+after a start and a request (tests/integration/test_what_is_loaded.py). What a start has to refuse must not wait.
 """
 
 _loaded: dict[str, ModuleType] = {}

@@ -42,6 +42,9 @@ class Front:
         framework = self._framework
         if framework is None:
             framework = await self.framework()
+        if framework.openapi_schema is None and scope.get("path") == framework.openapi_url:
+            # It is made once, which takes a tenth of a second, and FastAPI would do so on the event loop.
+            await asyncio.to_thread(framework.openapi)
         await framework(scope, receive, send)
 
     async def framework(self) -> Any:

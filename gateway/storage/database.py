@@ -139,10 +139,12 @@ class Database:
         opened = self._connected
         if self._sessions is None:
             engine = await load("gateway.storage.engine")
+            # In a thread like the import, for it imports the dialect.
+            made = await asyncio.to_thread(engine.Sessions, self.url, self._patience_seconds, self._operations)
             if self._statements is not opened:
                 raise StorageError(_NOT_OPEN)
-            if self._sessions is None:
-                self._sessions = engine.Sessions(self.url, self._patience_seconds, self._operations)
+            # Who else has waited meanwhile may have been first. One that nobody uses has no connections to close.
+            self._sessions = self._sessions or made
         return self._sessions
 
     async def _close(self, statements: Statements | None, sessions: Sessions | None, operations: Operations) -> None:

@@ -59,13 +59,17 @@ async def write(url: str, *, migrate: bool, first_key: bool) -> FirstKey | None:
 async def _in_another_process(orders: dict[str, Any]) -> tuple[str, bool]:
     """The secret of the first key, empty where there is none, and whether it is new."""
     process = await asyncio.create_subprocess_exec(
-        *_COMMAND, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        *_COMMAND,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C reaches every process of the terminal's group; it is to end by us alone
     )
     try:
         said, _ = await process.communicate(json.dumps(orders).encode())  # not as arguments: an address has a password
     finally:
         with suppress(ProcessLookupError):
             process.kill()  # who is interrupted leaves no migration behind; a transaction that is broken off is undone
+        await process.wait()
     try:
         outcome = json.loads(said)
     except ValueError:

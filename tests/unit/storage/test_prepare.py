@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sqlite3
+import sys
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -88,6 +93,34 @@ async def test_a_lost_pepper_and_a_foreign_key_file_are_told(empty_url: str, tmp
     (tmp_path / "gateway.pepper").unlink()
     with pytest.raises(PepperError, match="is missing"):
         await prepare(empty_url, migrate=False, first_key=True)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at processes as Linux shows them")
+async def test_who_is_interrupted_leaves_no_process_behind(tmp_path: Path) -> None:
+    path = tmp_path / "gateway.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as blocker:
+        blocker.execute("PRAGMA journal_mode=WAL").fetchall()
+        blocker.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(prepare(f"sqlite:///{path}", migrate=False, first_key=True))
+        async with asyncio.timeout(10):
+            while not _preparing():
+                await asyncio.sleep(0.01)
+        waiting.cancel()
+        await asyncio.wait({waiting})
+
+        assert waiting.cancelled()
+        assert _preparing() == []
+
+
+def _preparing() -> list[str]:
+    """The commands of our children that prepare a database."""
+    ours = str(os.getpid())
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if status.read_text().rpartition(")")[2].split()[1] == ours:
+                found.append(status.with_name("cmdline").read_text())
+    return [command for command in found if "gateway.storage.prepare" in command]
 
 
 async def test_a_process_that_says_nothing_is_an_error(
