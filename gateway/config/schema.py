@@ -111,9 +111,7 @@ class LoraSettings(_Section):
 
     path: Path = Field(description="Its GGUF file.")
     scale: float = Field(default=1.0, gt=-100, lt=100, description="How strongly it is applied.")
-    name: str = Field(
-        default="", description="Apply it only to requests for this part of a model named 'something/*'."
-    )
+    name: str = Field(default="", description="Apply it only to requests for this part of a model named 'something/*'.")
 
 
 class LocalEngineSettings(_Section):

@@ -13,7 +13,7 @@ from gateway.http.errors import add_error_handlers
 from gateway.http.front import pages
 from gateway.http.openapi import with_generation_paths
 from gateway.http.plain import Asked, Page
-from gateway.http.request_ids import RequestIds
+from gateway.http.usual_headers import UsualHeaders
 from gateway.scopes import Scope
 from gateway.services import Services
 
@@ -46,7 +46,7 @@ def create_http_app(services: Services) -> FastAPI:
         _add(app, page)
     app.include_router(admin_keys.router(services))
     app.include_router(admin_reload.router(services))
-    app.add_middleware(RequestIds)
+    app.add_middleware(UsualHeaders)
     server = services.settings.server
     add_error_handlers(
         app,

@@ -93,6 +93,7 @@ async def _send(scope: Scope, send: Send, answer: Answer) -> None:
     headers = dict(answer.headers)
     for name in ("x-request-id", "request-id"):
         headers.setdefault(name, request_id_of(scope))
+    headers.setdefault("cache-control", "no-store")
     if answer.status != 304:
         headers["content-length"] = str(len(answer.body))
     body = b"" if scope["method"] == "HEAD" else answer.body

@@ -121,3 +121,17 @@ async def test_no_other_origin_is_let_in(client: httpx2.AsyncClient) -> None:
     answer = await client.get("/v1/models", headers={"origin": "https://evil.test"})
 
     assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE"])
+@pytest.mark.parametrize(
+    "path", ["/", "/openapi.json", "/admin/keys", "/admin/reload", "/health/live", "/v1/models", "/nowhere"]
+)
+async def test_no_answer_leaves_it_to_caches_how_long_they_keep_it(
+    client: httpx2.AsyncClient, method: str, path: str
+) -> None:
+    headers = {"authorization": "Bearer admin-key-0123456789"} if path.startswith("/admin") else {}
+
+    answer = await client.request(method, path, headers=headers)
+
+    assert answer.headers["cache-control"] in ("no-store", "private, max-age=30")
