@@ -139,7 +139,7 @@ class ToolRules:
 
 def _is_schema(value: Any) -> bool:
     try:
-        return isinstance(value, Mapping) and jsonschema_rs.meta.is_valid(value)
+        return isinstance(value, dict) and jsonschema_rs.meta.is_valid(value)
     except (ValueError, jsonschema_rs.ReferencingError):  # it calls itself one of a kind that is not known
         return False
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from typing import Any
 
-from httplint import HttpRequestLinter, HttpResponseLinter
-from httplint.note import levels
+lint: Any = importlib.import_module("httplint")
+levels: Any = importlib.import_module("httplint.note").levels
 
 
 def notes_on(message: dict[str, Any]) -> list[str]:
     """What httplint calls bad, or warns of, in a request or in the answer to one."""
-    request = HttpRequestLinter()
+    request = lint.HttpRequestLinter()
     request.process_request_topline(
         message["method"].encode(), f"http://gateway.test{message['target']}".encode(), b"HTTP/1.1"
     )
     if "status" not in message:
         linted = request
     else:
-        linted = HttpResponseLinter(related=request)
+        linted = lint.HttpResponseLinter(related=request)
         linted.process_response_topline(b"HTTP/1.1", str(message["status"]).encode(), message["phrase"].encode())
     linted.process_headers([(name.encode("latin-1"), value.encode("latin-1")) for name, value in message["headers"]])
     if message["method"] != "HEAD":  # whose answers have the length of a body that is not there

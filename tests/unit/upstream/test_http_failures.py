@@ -85,7 +85,7 @@ async def test_headers_that_never_end_are_cut_off(http1: Http1Upstream, head_for
 @pytest.mark.parametrize("start", [b"0\r\nx: ", b"1;a="], ids=["trailer", "extension"])
 async def test_what_never_ends_beside_the_body_is_cut_off(http1: Http1Upstream, head_for: Heads, start: bytes) -> None:
     """Our own client alone: httpx2 gives what it reads to h11, which waits for the end of the line."""
-    script = [chunked_head(), chunk(b"hel"), start, Flood(b"y" * 10_000, 100_000_000)]
+    script: Script = [chunked_head(), chunk(b"hel"), start, Flood(b"y" * 10_000, 100_000_000)]
     async with ScriptedServer(script) as server:
         response = await http1.send(head_for(server), b"{}")
         with pytest.raises(ProviderError) as caught:
