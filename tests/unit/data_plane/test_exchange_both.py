@@ -1,26 +1,14 @@
-"""What both exchanges promise, shown on a real server with raw sockets."""
+"""What both exchanges promise, shown on a real server with raw sockets: answers, streams, and clients that leave."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
 from gateway.data_plane.exchange import Exchange
-from gateway.data_plane.limits import WireLimits
-from tests.fakes.fake_plane import IMPLEMENTATIONS, Served, serve_plane
+from tests.fakes.fake_plane import Served
 from tests.fakes.raw_client import post
-
-LIMITS = WireLimits(
-    max_body_bytes=100_000, body_seconds=0.4, progress_bytes=20_000, write_stall_seconds=0.6, buffer_bytes=64 * 1024
-)
-
-
-@pytest.fixture(params=IMPLEMENTATIONS)
-async def served(request: pytest.FixtureRequest) -> AsyncIterator[Served]:
-    async with serve_plane(request.param, LIMITS) as served:
-        yield served
 
 
 async def test_a_plain_answer_echoes_the_request(served: Served) -> None:
@@ -176,167 +164,6 @@ async def test_a_client_that_reads_slowly_but_steadily_is_not_dropped(served: Se
     while chunk := await client.chunk():
         received += len(chunk)
     assert received == 120 * 65536
-
-
-async def test_a_body_announced_too_large_is_refused_before_it_is_read(served: Served) -> None:
-    client = await served.connect()
-    await client.send(b"POST /v1/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100001\r\n\r\nabc")
-    answer = await client.answer()
-    assert (answer.status, answer.error["code"]) == (413, "request_too_large")
-
-
-async def test_a_chunked_body_is_refused_once_it_is_too_large(served: Served) -> None:
-    client = await served.connect()
-    await client.send(b"POST /v1/echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
-    await client.send(b"%x\r\n" % 200_000 + b"x" * 150_000)
-    assert (await client.answer()).status == 413
-
-
-async def test_a_client_reads_the_413_though_it_sends_everything_first(served: Served) -> None:
-    client = await served.connect()
-    body = b"x" * 8_000_000
-    await client.send(post("/v1/echo", body))
-    assert (await client.answer()).status == 413
-
-
-async def test_a_body_of_just_the_limit_is_taken(served: Served) -> None:
-    client = await served.connect()
-    await client.send(post("/v1/echo", b"x" * 100_000))
-    assert (await client.answer()).status == 200
-
-
-@pytest.mark.parametrize("length", ["9" * 17, "9" * 19])
-async def test_an_absurd_length_is_refused(served: Served, length: str) -> None:
-    client = await served.connect()
-    await client.send(f"POST /v1/echo HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode())
-    assert (await client.answer()).status == 413
-
-
-async def test_a_body_that_never_comes_is_a_408(served: Served) -> None:
-    client = await served.connect()
-    await client.send(b"POST /v1/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
-    answer = await client.answer()
-    assert (answer.status, answer.error["code"]) == (408, "request_timeout")
-    assert answer.headers["connection"] == "close"
-
-
-async def test_a_large_body_that_keeps_coming_is_given_time(served: Served) -> None:
-    client = await served.connect()
-    request = post("/v1/echo", b"x" * 90_000)
-    for start in range(0, len(request), 15_000):
-        await client.send(request[start : start + 15_000])
-        await asyncio.sleep(0.15)
-    assert (await client.answer()).status == 200
-
-
-@pytest.mark.parametrize("encoding", ["gzip", "br", "identity, gzip"])
-async def test_a_compressed_body_is_a_415(served: Served, encoding: str) -> None:
-    client = await served.connect()
-    await client.send(post("/v1/echo", b"x", f"Content-Encoding: {encoding}"))
-    assert (await client.answer()).status == 415
-
-
-async def test_identity_is_no_compression(served: Served) -> None:
-    client = await served.connect()
-    await client.send(post("/v1/echo", b"x", "Content-Encoding: identity"))
-    assert (await client.answer()).status == 200
-
-
-async def test_a_client_that_asks_may_send_its_body(served: Served) -> None:
-    client = await served.connect()
-    await client.send(b"POST /v1/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
-    assert (await client.answer()).status == 100
-    await client.send(b"abc")
-    assert (await client.answer()).body == b"abc"
-
-
-async def test_a_client_that_asks_with_too_large_a_body_is_refused_at_once(served: Served) -> None:
-    client = await served.connect()
-    await client.send(b"POST /v1/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\nExpect: 100-continue\r\n\r\n")
-    assert (await client.answer()).status == 413
-
-
-async def test_another_expectation_is_a_417(served: Served) -> None:
-    client = await served.connect()
-    await client.send(post("/v1/echo", b"x", "Expect: miracles"))
-    assert (await client.answer()).status == 417
-
-
-@pytest.mark.parametrize("target", ["/v1/echo?x=1&y=%20", "/v1/%65cho", "/%76%31/echo"])
-async def test_a_route_is_matched_by_its_decoded_path(served: Served, target: str) -> None:
-    client = await served.connect()
-    await client.send(post(target, b"x"))
-    answer = await client.answer()
-    assert (answer.status, answer.headers["x-path"]) == (200, "/v1/echo")
-
-
-@pytest.mark.parametrize(
-    "target",
-    ["//v1/echo", "/v1//echo", "/v1/./echo", "/v1/x/../echo", "/v1/echo/", "/V1/echo", "/v1/%2565cho", "/v1%2"],
-)
-async def test_a_path_that_only_resembles_a_route_is_none(served: Served, target: str) -> None:
-    client = await served.connect()
-    await client.send(post(target, b"x"))
-    assert (await client.answer()).headers["x-cold"] == "yes"
-
-
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"])
-async def test_other_methods_go_to_the_application(served: Served, method: str) -> None:
-    client = await served.connect()
-    await client.send(f"{method} /v1/echo HTTP/1.1\r\nHost: x\r\nX-HTTP-Method-Override: POST\r\n\r\n".encode())
-    assert (await client.answer(head_request=method == "HEAD")).headers["x-cold"] == "yes"
-
-
-async def test_the_application_gets_its_request_as_if_nothing_stood_in_front(served: Served) -> None:
-    client = await served.connect()
-    await client.send(post("/cold/a%20b?q=1", b"hello", "X-Thing: Yes"))
-    answer = await client.answer()
-    assert answer.headers["x-seen"] == "POST /cold/a b q=1 host,content-length,x-thing"
-    assert answer.body == b"hello"
-
-
-async def test_hot_and_cold_requests_share_a_connection(served: Served) -> None:
-    client = await served.connect()
-    for _ in range(3):
-        await client.send(post("/v1/echo", b"hot"))
-        assert (await client.answer()).body == b"hot"
-        await client.send(post("/cold", b"cold"))
-        assert (await client.answer()).body == b"cold"
-
-
-@pytest.mark.parametrize("order", ["hh", "hc", "ch", "cc", "hchc", "chhc", "hhhhhhhhhhhhhhhhhhhh", "hccccccccccccch"])
-async def test_pipelined_requests_are_answered_in_order(served: Served, order: str) -> None:
-    client = await served.connect()
-    paths = {"h": "/v1/slow-echo", "c": "/cold/slow"}
-    await client.send(b"".join(post(paths[kind], b"%d" % n) for n, kind in enumerate(order)))
-    for number in range(len(order)):
-        assert (await client.answer()).body == b"%d" % number
-
-
-async def test_a_pipelined_stream_does_not_mix_with_the_next_answer(served: Served) -> None:
-    client = await served.connect()
-    await client.send(post("/v1/stream", b"5") + post("/v1/echo", b"next") + post("/v1/stream", b"2"))
-    assert len((await client.answer()).chunks) == 5
-    assert (await client.answer()).body == b"next"
-    assert len((await client.answer()).chunks) == 2
-
-
-async def test_a_client_that_asks_to_close_is_obeyed(served: Served) -> None:
-    client = await served.connect()
-    await client.send(post("/v1/echo", b"x", "Connection: close"))
-    answer = await client.answer()
-    assert (answer.status, answer.headers["connection"]) == (200, "close")
-    assert await client.closed()
-
-
-async def test_an_http_1_0_client_gets_a_stream_that_ends_with_the_connection(served: Served) -> None:
-    client = await served.connect()
-    await client.send(b"POST /v1/stream HTTP/1.0\r\nContent-Length: 1\r\n\r\n3")
-    answer = await client.answer()
-    if served.wire:
-        assert "transfer-encoding" not in answer.headers
-        assert answer.body == b"data: 0\n\ndata: 1\n\ndata: 2\n\n"
-    assert await client.closed()
 
 
 async def test_while_draining_each_answer_closes_its_connection(served: Served) -> None:
