@@ -31,7 +31,7 @@ SHARED_VARIABLE: Final = ENV_PREFIX + "SHARED_ENGINES"
 def owned_engines(settings: Settings, room: Room) -> dict[str, LocalEngine]:
     """An engine for each local provider, not started yet, by the provider's name; *room* is where they are loaded."""
     return {
-        name: LocalEngine(_config(provider), room=room)
+        name: LocalEngine(engine_config(provider), room=room)
         for name, provider in settings.providers.items()
         if provider.local
     }
@@ -69,7 +69,8 @@ def _models(settings: Settings) -> set[str]:
     }
 
 
-def _config(provider: ProviderSettings) -> EngineConfig:
+def engine_config(provider: ProviderSettings) -> EngineConfig:
+    """What the engine of a local *provider* is told."""
     name = local_model_name(provider)
     given = {
         "slots": provider.slots,

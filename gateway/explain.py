@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+import msgspec
 
 from adapters.adapter import Prepared, refuse_operation
 from adapters.catalogue.record import Life
@@ -67,6 +69,12 @@ class Estimate:
     cost_nusd: int | None
     """None where the price is unknown."""
     fit: Fit
+    counted: bool = False
+    """Whether the prompt's tokens were counted by the model's own tokenizer."""
+
+
+Count: TypeAlias = Callable[[Target, Operation, bytes], "int | None"]
+"""Tokens of the prompt in the body of a request, by the target's own tokenizer; None where that is not at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +125,12 @@ def explain(
     *,
     today: date,
     unsupported: Unsupported | None = None,
+    count: Count | None = None,
 ) -> Explanation:
-    """What would become of *body*; raises `GatewayError` for a body that a client would be refused outright."""
+    """What would become of *body*; raises `GatewayError` for a body that a client would be refused outright.
+
+    Without *count* the prompt's tokens are estimated from its bytes.
+    """
     endpoint = endpoint_for(body)
     # Nobody is at the other end, and nothing that is asked for here would tell them anything.
     call = Call(cast("Exchange", None), endpoint.operation, 0.0, 0.0, body=dict(body), model=model)
@@ -126,7 +138,7 @@ def explain(
     endpoint.read(call)
     route = Backends(settings, catalog, _Nowhere(), {}).route(model)
     order, refusal = _order(route, call)
-    explained = [_explained(route, backend, call, order, today) for backend in route.backends]
+    explained = [_explained(route, backend, call, order, today, count) for backend in route.backends]
     explained.sort(key=lambda one: (one.place is None, one.place or 0))
     targets = _numbered(explained)
     if all(one.place is None for one in targets) and refusal is None:
@@ -141,7 +153,9 @@ def _order(route: Route, call: Call) -> tuple[list[Backend], UnsupportedParamete
         return [], error
 
 
-def _explained(route: Route, backend: Backend, call: Call, order: list[Backend], today: date) -> Explained:
+def _explained(
+    route: Route, backend: Backend, call: Call, order: list[Backend], today: date, count: Count | None
+) -> Explained:
     target = backend.target
     remarks = tuple(_remarks(target, today))
     prepared = _prepare(backend, call)
@@ -159,7 +173,7 @@ def _explained(route: Route, backend: Backend, call: Call, order: list[Backend],
         adjustments=prepared.adjustments,
         shape=prepared.shape.param if prepared.shape is not None else None,
         body=prepared.body,
-        estimate=_estimate(target, call, prepared),
+        estimate=_estimate(target, call, prepared, count),
         remarks=remarks,
     )
 
@@ -194,7 +208,7 @@ def _numbered(explained: list[Explained]) -> tuple[Explained, ...]:
     return (*(replace(one, place=place) for place, one in enumerate(tried, 1)), *rest)
 
 
-def _estimate(target: Target, call: Call, prepared: Prepared) -> Estimate:
+def _estimate(target: Target, call: Call, prepared: Prepared, count: Count | None) -> Estimate:
     split = any(change.param == "n" and change.action is Action.SPLIT for change in prepared.adjustments)
     requests = call.choices if split else 1
     usage = expected_usage(
@@ -204,8 +218,15 @@ def _estimate(target: Target, call: Call, prepared: Prepared) -> Estimate:
         choices=call.choices if call.operation is not Operation.EMBEDDINGS else 0,
         prompts=requests,
     )
+    counted = None
+    if count is not None:
+        # Where a shape decides what is sent, the request as it came is the best there is to count.
+        counted = count(target, call.operation, prepared.body or msgspec.json.encode(call.body))
+    if counted is not None:
+        usage = Usage(counted * requests, usage.completion_tokens, estimated=True)
     once = Usage(usage.prompt_tokens // requests, usage.completion_tokens // requests, estimated=True)
-    return Estimate(usage, cost_nusd(target.price, *[once] * requests), _fit(target, call))
+    fit = _fit(target, call) if counted is None else _fit_counted(target, call, counted)
+    return Estimate(usage, cost_nusd(target.price, *[once] * requests), fit, counted is not None)
 
 
 def _fit(target: Target, call: Call) -> Fit:
@@ -216,6 +237,16 @@ def _fit(target: Target, call: Call) -> Fit:
     once = expected_usage(call.prompt_bytes(), asked=call.output_limit, most=None, choices=1)
     answer = once.completion_tokens if call.output_limit is not None else 0
     return Fit.FITS if once.prompt_tokens + answer <= target.context_window else Fit.DOUBTFUL
+
+
+def _fit_counted(target: Target, call: Call, prompt: int) -> Fit:
+    """As `_fit`, of a prompt whose tokens are known. An answer that gets less room than it may have is doubtful."""
+    if target.context_window is None:
+        return Fit.UNKNOWN
+    least = prompt + (call.operation is not Operation.EMBEDDINGS)
+    if least > target.context_window:
+        return Fit.TOO_LONG
+    return Fit.FITS if prompt + (call.output_limit or 0) <= target.context_window else Fit.DOUBTFUL
 
 
 def _remarks(target: Target, today: date) -> list[str]:

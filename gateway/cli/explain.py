@@ -24,6 +24,7 @@ from gateway.data_plane.strict_json import decode_members
 from gateway.errors import GatewayError
 from gateway.explain import Explained, Explanation, Fit, Verdict
 from gateway.explain import explain as dry_run
+from gateway.local_counts import LocalCounts
 from gateway.settings import load_settings
 
 _STDIN: Final = "-"
@@ -46,11 +47,14 @@ def explain(
     unsupported: Annotated[
         Unsupported | None, typer.Option(help="What is done about parameters a target lacks.")
     ] = None,
+    count: Annotated[
+        bool, typer.Option("--count", help="Count the prompt by the tokenizers of local models; starts them for that.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with the bodies that would be sent.")] = False,
 ) -> None:
     """Say which targets a request would go to, in which order and why, changed how and at what cost.
 
-    Nothing is sent. Without a prompt of its own the request says hello.
+    Nothing is sent to a provider. Without a prompt of its own the request says hello.
     """
     settings = load_settings(config, environ=os.environ)
     catalog = Catalog.build(settings)
@@ -62,7 +66,8 @@ def explain(
     try:
         body = _body(params)
         body["model"] = msgspec.Raw(msgspec.json.encode(found.id))
-        explanation = dry_run(settings, catalog, found, body, today=date.today(), unsupported=unsupported)
+        counts = LocalCounts(settings, note) if count else None
+        explanation = dry_run(settings, catalog, found, body, today=date.today(), unsupported=unsupported, count=counts)
     except GatewayError as error:
         what = f"with {params}, " if params not in ("", _STDIN) else ""
         fail(f"{what}a client would be told: {error.status} {error.code or error.type}: {error}")
@@ -119,6 +124,7 @@ def _target(one: Explained) -> dict[str, Any]:
         "context_window": target.context_window,
         "context": estimate.fit.value if estimate is not None else None,
         "prompt_tokens": estimate.usage.prompt_tokens if estimate is not None else None,
+        "prompt_counted": estimate.counted if estimate is not None else None,
         "most_output_tokens": estimate.usage.completion_tokens if estimate is not None else None,
         "most_cost_usd": _usd(estimate.cost_nusd) if estimate is not None else None,
         "price_from": target.price_from or None,
@@ -155,7 +161,8 @@ def _lines(one: Explained) -> list[tuple[str, str]]:
         )
     if one.estimate is not None:
         usage = one.estimate.usage
-        tokens = f"about {usage.prompt_tokens} tokens in, at most {usage.completion_tokens} out"
+        about = "" if one.estimate.counted else "about "
+        tokens = f"{about}{usage.prompt_tokens} tokens in, at most {usage.completion_tokens} out"
         price = f"at most {_usd(one.estimate.cost_nusd)} USD" if one.estimate.cost_nusd is not None else "price unknown"
         said = f"; {one.target.price_from}" if one.target.price_from else ""
         lines.append(("cost", f"{price} ({tokens}{said})"))
