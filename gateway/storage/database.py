@@ -76,7 +76,9 @@ class Database:
     async def fetch(self, statement: str, *values: Any) -> Sequence[Row]:
         """The rows that a statement of ours gives, written with ``$1``, ``$2`` … for *values*; it is a transaction."""
         try:
-            return await self._operations.run(self._connected.fetch(statement, values))
+            # asyncpg has the server give up a statement; a thread of SQLite cannot be stopped.
+            fetching = self._connected.fetch(statement, values)
+            return await self._operations.run(fetching, cancellable=not self.is_sqlite)
         except self._failures as error:
             raise in_words(error, self.url) from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ import aiosqlite
 from sqlalchemy import URL, event
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from gateway.storage.errors import StorageError, StorageUnavailableError
 from gateway.storage.failures import failures, in_words
@@ -37,7 +37,8 @@ class Sessions:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Session]:
         """A session; what is not committed at its end is rolled back."""
-        session = Session(self.engine, self._operations, self._failures)
+        interrupt = None if self._url.is_sqlite else self._interrupt
+        session = Session(self.engine, self._operations, self._failures, interrupt)
         try:
             await self._connect(session)
             yield session
@@ -51,6 +52,21 @@ class Sessions:
     async def dispose(self) -> None:
         """Close the connections that are not in use."""
         await self.engine.dispose()
+
+    async def _interrupt(self, connection: AsyncConnection) -> None:
+        """Have PostgreSQL give up the statement of *connection*, which would go on to its time limit by itself."""
+        import asyncpg
+
+        raw = connection.sync_connection.connection if connection.sync_connection is not None else None
+        driver: Any = raw.driver_connection if raw is not None else None
+        if driver is None:
+            return
+        with suppress(*self._failures):
+            other = await asyncpg.connect(**connection_options(self._url, CONNECT_TIMEOUT_SECONDS))
+            try:
+                await other.execute("SELECT pg_cancel_backend($1)", driver.get_server_pid())
+            finally:
+                await other.close()
 
     async def _connect(self, session: Session) -> None:
         try:

@@ -34,10 +34,15 @@ class Operations:
         task.add_done_callback(self._forget)
         return task
 
-    async def run(self, operation: Coroutine[Any, Any, _Result]) -> _Result:
-        """The result of *operation*, which goes on by itself when the caller is cancelled."""
+    async def run(self, operation: Coroutine[Any, Any, _Result], *, cancellable: bool = False) -> _Result:
+        """The result of *operation*; when the caller is cancelled it ends by itself, soon where it is *cancellable*."""
         task = self.start(operation)
-        await asyncio.wait({task})
+        try:
+            await asyncio.wait({task})
+        except BaseException:
+            if cancellable:
+                task.cancel()
+            raise
         if task.cancelled():  # by `finish`; it would look as if the caller were
             raise StorageUnavailableError(CUT_OFF)
         return task.result()

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 _Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
+Interrupt: TypeAlias = Callable[["AsyncConnection"], Coroutine[Any, Any, None]]
+"""Has the server give up what it does for a connection."""
+
 WRITE: Final = "gateway_write"
 """The option of a transaction that will write."""
 
@@ -29,15 +32,23 @@ _LEFT: Final = "An operation of this session was given up while it ran, so that 
 class Session:
     """One connection from `connect` to `aclose`; for one task at a time.
 
-    A caller that is cancelled leaves at once. The operation it waited for goes on by itself, and the connection is
-    given back after it.
+    A caller that is cancelled leaves at once. The operation it waited for ends by itself, soon where the server can be
+    told to give it up, and the connection is given back after it.
     """
 
-    def __init__(self, engine: AsyncEngine, operations: Operations, failures: tuple[type[Exception], ...]) -> None:
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        operations: Operations,
+        failures: tuple[type[Exception], ...],
+        interrupt: Interrupt | None = None,
+    ) -> None:
         """*failures* are those of the driver, which a connection may meet on its way back as well."""
         self._engine = engine
         self._operations = operations
         self._failures = failures
+        self._interrupt = interrupt
+        self._interrupting: asyncio.Task[None] | None = None
         self._connection: AsyncConnection | None = None
         self._latest: asyncio.Task[Any] | None = None
         self._left = False
@@ -52,6 +63,7 @@ class Session:
 
     async def commit(self) -> None:
         """Keep what was written. What is not committed at the end of the session is rolled back."""
+        self._interrupt = None  # it is too late to say no
         await self._finish(self._connected.commit())
 
     async def execute(self, statement: Executable, parameters: _Parameters | None = None) -> _Rows:
@@ -102,6 +114,8 @@ class Session:
             await asyncio.wait({task})
         except BaseException:
             self._left = True
+            if self._interrupt is not None and self._connection is not None:
+                self._interrupting = self._operations.start(self._interrupt(self._connection))
             raise
         if task.cancelled():  # by `Operations.finish`; it would look as if the caller were
             raise StorageUnavailableError(CUT_OFF)
@@ -115,12 +129,14 @@ class Session:
         await self._connected.begin()
 
     async def _give_back(self) -> None:
-        if self._latest is not None:
-            await asyncio.wait({self._latest})
+        for task in (self._latest, self._interrupting):
+            if task is not None:
+                await asyncio.wait({task})
         if self._connection is None:
             return
         # A connection that breaks on its way back has served all the same; the pool drops it.
         with suppress(*self._failures):
-            if self._operations.closing:
+            # Whoever had it next could meet an interruption that comes late.
+            if self._operations.closing or self._interrupting is not None:
                 await self._connection.invalidate()  # closes it: in the pool nobody would
             await self._connection.close()
