@@ -22,7 +22,9 @@ from adapters.repair.repair import compile_repair
 from adapters.request_patches import compile_patches, limit_to_send
 from adapters.scrub import Scrubber
 from adapters.shapes.base import Shape
+from adapters.shapes.bodies import without
 from adapters.shapes.compile import compile_rescues, compile_shapes
+from adapters.shapes.fan_out import FanOut
 from adapters.shapes.prompt_as_chat import PromptAsChat
 from adapters.spec import Support
 from adapters.stream import progress_marker
@@ -82,7 +84,7 @@ class Adapter:
         triggers = self._shape_triggers - {"stream"}
         self.special = patches.special.union(*(shape.triggers for shape in self._shapes if shape.lossy))
         """Parameters for which this target may refuse a request, or give a client less than another one would."""
-        self.patched = frozenset(patches.by_param) | triggers
+        self.patched = patches.unknown.union(patches.by_param, triggers)
         """Parameters that this target may not take as they are."""
         only_known = spec.transport.unknown_body_fields.only_known
         added = frozenset((*spec.context.ask_for_error, *spec.reasoning.off)) if only_known else frozenset()
@@ -105,7 +107,8 @@ class Adapter:
         field = spec.streaming.progress_field
         self.progress = progress_marker(field) if field is not None else None
         """What marks the chunks of a stream that only report progress, if there are such."""
-        self.usage_per_choice = spec.usage.per_choice
+        one_choice = any(isinstance(shape, FanOut) and shape.most == 1 for shape in self._shapes)
+        self.usage_per_choice = spec.usage.per_choice and not one_choice
         self.repair = compile_repair(spec, target.model)
         """What makes answers read like OpenAI's."""
 
@@ -170,7 +173,8 @@ class Adapter:
 
     def _shaped(self, shape: Shape, draft: Draft) -> Prepared:
         operation = Operation.CHAT if isinstance(shape, PromptAsChat) else draft.operation
-        first = self.prepare(shape.first(draft.body), operation, False, draft.unsupported, shape)
+        body = without(shape.first(draft.body), "stream", "stream_options")
+        first = self.prepare(body, operation, False, draft.unsupported, shape)
         changes = dict.fromkeys((Adjustment(shape.param, shape.action), *draft.adjustments, *first.adjustments))
         return Prepared(b"", tuple(changes), shape, first.needs, shape.lossy or first.lossy)
 

@@ -38,17 +38,23 @@ def _of(operation: Operation, known: AbstractSet[str], own: AbstractSet[str]) ->
             return known | own
 
 
+def known_parameters(spec: ProviderSpec) -> set[str]:
+    """The parameters that *spec* says may be sent."""
+    known = {name.partition(".")[0] for name, facts in spec.params.items() if facts.support in _SENT}
+    known |= {facts.to for facts in spec.params.values() if facts.to is not None}
+    # Openers of a remark, as in "top_k(default 40)", are not part of a name.
+    known |= {name.partition("(")[0].partition(".")[0] for name in spec.extra_params}
+    known |= {"model", "stream_options", *spec.defaults}
+    return known if "stream" in spec.params else known | {"stream"}
+
+
 class AllowList:
     """Leaves out, or refuses, whatever a provider does not know; compiled once from its file."""
 
     def __init__(self, spec: ProviderSpec, provider: str, added: AbstractSet[str]) -> None:
         """*added*: parameters that the target's patches may bring in."""
         self._provider = provider
-        known = {name.partition(".")[0] for name, facts in spec.params.items() if facts.support in _SENT}
-        known |= {facts.to for facts in spec.params.values() if facts.to is not None}
-        # Openers of a remark, as in "top_k(default 40)", are not part of a name.
-        known |= {name.partition("(")[0].partition(".")[0] for name in spec.extra_params}
-        known |= {"model", "stream", "stream_options", *spec.defaults, *added}
+        known = known_parameters(spec) | added
         self._allowed = {operation: frozenset(_of(operation, known, own)) for operation, own in _OF_OPERATION.items()}
 
     def __call__(self, draft: Draft) -> None:

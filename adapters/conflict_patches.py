@@ -29,9 +29,8 @@ def compile_conflicts(spec: ProviderSpec, provider: str, canonical: str) -> dict
     """The patches for the conflicts of *spec*, by the parameter without which there is none."""
     compiled: dict[str, list[Patch]] = {}
     for conflict in spec.conflicts:
-        if conflict.only_after is not None or _trigger(conflict) == "stream_options":
-            # The first is for after a refusal; options without a stream never come this far.
-            continue
+        if conflict.only_after is not None:
+            continue  # a shape waits for the refusal
         made = _compile(conflict, spec, provider, canonical)
         if made is not None:
             compiled.setdefault(_trigger(conflict), []).append(made)

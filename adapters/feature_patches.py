@@ -22,7 +22,7 @@ from adapters.tool_patches import (
     ToolChoice,
     ToolsIfOffered,
 )
-from adapters.vocabulary import EXTENSIONS, Form, LogprobsShape, MessageRule
+from adapters.vocabulary import EXTENSIONS, Form, MessageRule
 from adapters.vocabulary import Patch as Word
 
 _MOST_ALTERNATIVES: Final = 20
@@ -46,8 +46,7 @@ def logprob_patches(target: TargetFacts) -> Iterator[tuple[str, Patch]]:
         return
     lacking = target.without("top_logprobs", number) if number is not None and target.has_no(number) else None
     yield "logprobs", AsFlag(most, lacking)
-    unasked = number is not None and number.default is not None
-    if unasked or (flag is not None and flag.response_shape is not LogprobsShape.OPENAI):
+    if number is not None and number.default is not None:
         yield "logprobs", WantShape()
     if lacking is not None:
         yield "top_logprobs", lacking

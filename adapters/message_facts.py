@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from adapters.spec import ProviderSpec
@@ -14,12 +14,21 @@ REASONING_FIELDS: Final = frozenset((
 ))  # fmt: skip
 """Where clients send the reasoning of an earlier turn back, by the server it came from."""
 
-KNOWN_PARTS: Final = ("text", "image_url", "input_audio", "video_url", "audio_url", "input_video", "file", "document")
+KNOWN_PARTS: Final = (
+    "text", "image_url", "input_audio", "video_url", "audio_url", "input_video", "file", "document",
+    "refusal",
+)  # fmt: skip
 """Types of content parts; each has its value under a member of the same name."""
+
+_OPENAI_PARTS: Final = frozenset(("text", "image_url", "input_audio", "file", "refusal"))
 
 ALL: Final = "*"
 
 _LACKING: Final = (Support.REJECTED, Support.ABSENT, Support.UNKNOWN)
+_ORDER: Final = frozenset((
+    MessageRule.ANSWERED_AT_ONCE, MessageRule.NO_ORPHANS, MessageRule.UNIQUE_IDS, MessageRule.ONE_TRAILING_ASSISTANT,
+))  # fmt: skip
+"""The rules about messages that valid ones may break."""
 _ID_PATTERNS: Final = {ToolCallIds.NINE_ALPHANUMERIC: r"^[a-zA-Z0-9]{9}$"}
 
 
@@ -46,11 +55,8 @@ class MessageFacts:
     reasoning_field: str | None
     reasoning_fields: frozenset[str]
     reasoning_as_tags: bool
-    nulls: bool
     null_content: bool
     """What is said beside tool calls may be null."""
-    empty_calls: bool
-    """An empty list of calls is taken."""
     cache_control: bool
     nested: bool
     """Members it does not know are refused inside messages as well."""
@@ -59,6 +65,8 @@ class MessageFacts:
     call_function_fields: frozenset[str]
     ids: ToolCallIds | None
     rules: frozenset[MessageRule]
+    always: bool = False
+    """Messages have to be looked at even where no calls are in them."""
 
     @property
     def id_pattern(self) -> str | None:
@@ -66,23 +74,21 @@ class MessageFacts:
         return _ID_PATTERNS[self.ids] if self.ids is not None else None
 
     @property
-    def plain(self) -> bool:
-        """Whether whatever OpenAI takes goes as it is."""
-        return not (
+    def differ(self) -> bool:
+        """Whether there is anything that OpenAI takes and the target does not."""
+        return bool(
             self.developer_to_system
             or self.single_system
             or self.system_to_user
             or not self.names
             or self.text_roles
             or self.reasoning_known
-            or not self.nulls
             or not self.null_content
-            or not self.empty_calls
             or not self.cache_control
             or self.nested
             or self.ids
             or self.rules
-            or (self.parts and not self.parts.issuperset(("text", "image_url", "input_audio", "file")))
+            or self.parts
         )
 
 
@@ -99,7 +105,14 @@ def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageF
     kept = frozenset(field for field in (replay.field, replay.alias) if field) if replay else frozenset()
     mid = said.mid_conversation_system
     vision = next((model.vision for model in spec.models if model.canonical == canonical), True)
-    return MessageFacts(
+    parts = frozenset(
+        kind
+        for kind, support in said.content_parts.items()
+        # Text goes as one string where it may not go in parts.
+        if (support is not PartSupport.ABSENT or kind == "text")
+        and (kind != "image_url" or vision or support is not PartSupport.CONDITIONAL)
+    )
+    facts = MessageFacts(
         provider=provider,
         roles=frozenset(said.roles) - ({"developer"} if to_system else set()),
         developer_to_system=to_system,
@@ -108,29 +121,26 @@ def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageF
         system_to_user=mid is not None and mid.patch is Patch.MAP_TO_USER and not _relied_on(mid, canonical),
         names=name is None or name.support not in _LACKING,
         prefix_names=name is not None and name.patch is Patch.PREFIX_CONTENT,
-        parts=frozenset(
-            kind
-            for kind, support in said.content_parts.items()
-            # Text goes as one string where it may not go in parts.
-            if (support is not PartSupport.ABSENT or kind == "text")
-            and (kind != "image_url" or vision or support is not PartSupport.CONDITIONAL)
-        ),
+        # Who takes all that OpenAI takes, and refuses nothing unknown, may take more.
+        parts=frozenset() if not nested and parts >= _OPENAI_PARTS else parts,
         text_roles=_text_roles(said.content_as_string),
         reasoning_known=replay is not None,
         reasoning_field=replay.field if replay and not tags else None,
         reasoning_fields=frozenset() if tags else kept,
         reasoning_as_tags=tags,
         null_content=said.null_content is None or said.null_content.support not in _LACKING,
-        nulls=said.null_fields is None or said.null_fields.support not in _LACKING,
-        empty_calls=said.empty_tool_calls is None or said.empty_tool_calls.support not in _LACKING,
-        cache_control=not nested and (said.cache_control is None or said.cache_control.support not in _LACKING),
+        # Where the members are listed, it is left out with whatever else is not in the list.
+        cache_control=nested or said.cache_control is None or said.cache_control.support not in _LACKING,
         nested=nested,
         fields=frozenset(fields.message) | kept,
         call_fields=frozenset(fields.tool_call),
         call_function_fields=frozenset(fields.call_function),
         ids=said.ids_for(canonical),
-        rules=frozenset(said.rules) - {MessageRule.CHOICE_NEEDS_TOOLS, MessageRule.STRICT_ALIKE},
+        rules=frozenset(said.rules) & _ORDER,
     )
+    # Null members and empty lists of calls go from all messages that are looked at; these are reason enough to.
+    untidy = (said.null_fields, said.empty_tool_calls)
+    return replace(facts, always=facts.differ or any(one is not None and one.support in _LACKING for one in untidy))
 
 
 def _relied_on(entry: Entry, canonical: str) -> bool:

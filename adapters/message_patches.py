@@ -27,7 +27,7 @@ class MessagePatches:
         self._facts = facts
         self._check = MessageCheck(facts)
         self._ordered = bool(facts.rules or facts.single_system or facts.system_to_user)
-        self.always = not facts.plain
+        self.always = facts.always
         """Whether messages have to be looked at even where no calls are in them."""
 
     def __call__(self, draft: Draft) -> None:

@@ -48,8 +48,6 @@ class Rewriter:
         """A copy of *given* that the target takes."""
         facts = self._facts
         message = {name: value for name, value in given.items() if value is not None or name == "content"}
-        if message.get("content", "") is None and message.get("role") != "assistant" and not facts.nulls:
-            del message["content"]
         if message.get("role") in _RESULTS:
             self._result(message)
         if not facts.null_content and message.get("role") == "assistant" and message.get("content") is None:

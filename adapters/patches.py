@@ -31,6 +31,9 @@ NEUTRAL: Final[Mapping[str, frozenset[bytes]]] = {
     "echo": frozenset((b"false",)),
     "best_of": frozenset((b"1",)),
     "suffix": frozenset((b'""',)),
+    "stream": frozenset((b"false",)),
+    "temperature": frozenset((b"1", b"1.0")),
+    "top_p": frozenset((b"1", b"1.0")),
 }
 _ALWAYS_NEUTRAL: Final = frozenset((b"null",))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from adapters.allow_list import FOREIGN
+from adapters.allow_list import FOREIGN, known_parameters
 from adapters.conflict_patches import compile_conflicts
 from adapters.effort_patches import Effort
 from adapters.feature_patches import format_patches, logprob_patches, tool_patches
@@ -48,6 +48,8 @@ class RequestPatches:
     """In the order to apply them, so that of several refusals it is always the same one that is told."""
     special: frozenset[str]
     """Parameters for which the target may refuse a request, or give a client less than another one would."""
+    unknown: frozenset[str]
+    """Parameters that need no patch, because the allow-list leaves them out."""
 
 
 def compile_patches(
@@ -61,18 +63,30 @@ def compile_patches(
     """The patches for the model called *canonical*, whose answers have at most *most* tokens, within *window*."""
     compiler = _Compiler(TargetFacts(spec, provider, canonical, most, offers, window))
     compiled = compile_conflicts(spec, provider, canonical)
+    unknown: set[str] = set()
     special: set[str] = set(compiled.keys() & (CONTRACT - {OLD_LIMIT, NEW_LIMIT}))
     for param, patch in compiler.patches():
-        compiled.setdefault(param, []).append(patch)
         if _may_refuse(param, patch):
             special.add(param)
+        if _left_to_the_allow_list(spec, patch):
+            unknown.add(param)
+        else:
+            compiled.setdefault(param, []).append(patch)
     return RequestPatches(
         {
             param: patches[0] if len(patches) == 1 else InTurn(param, tuple(patches))
             for param, patches in sorted(compiled.items(), key=lambda item: (item[0] not in _FIRST, item[0]))
         },
         frozenset(special),
+        frozenset(unknown),
     )
+
+
+def _left_to_the_allow_list(spec: ProviderSpec, patch: Patch) -> bool:
+    """Whether the patch would only leave out what `AllowList` leaves out all the same, and has nothing to say of it."""
+    if not isinstance(patch, LeaveOut) or patch.reason or (patch.refuse and patch.param not in CONTRACT):
+        return False
+    return spec.transport.unknown_body_fields.only_known and patch.param not in known_parameters(spec)
 
 
 def limit_to_send(spec: ProviderSpec, most: int | None) -> SendLimit | None:
@@ -151,6 +165,8 @@ class _Compiler:
             yield OLD_LIMIT, patch
 
     def _choices(self, facts: ParamSpec) -> Patch | None:
+        if facts.patch is Word.FAN_OUT:
+            return None  # no request has more than it takes
         if facts.support is Support.LIMITED and facts.max is not None:
             return AtMost("n", self.target.provider, int(facts.max)) if facts.max < _MOST_CHOICES else None
         if self.target.lacks(facts) or facts.support in (Support.IGNORED, Support.LIMITED):
@@ -172,6 +188,8 @@ class _Compiler:
             if name != "reasoning_effort"
         }
         if self.target.has_no(facts):
+            if not off:
+                return self.target.without("reasoning_effort", facts)
             return Effort(self.target.provider, (), {}, off)
         allowed = facts.values_for(self.target.canonical)
         if allowed:

@@ -60,16 +60,13 @@ class ToolsIfOffered:
         offered = self.offers("tools")
         if offered:
             return
-        if is_neutral("tools", draft.body["tools"]):
-            del draft.body["tools"]
-        elif offered is None:
+        if offered is None:
             message = (
                 f"{self.provider} has not been ready yet, and tells only then whether its model takes 'tools'. "
                 "Try again in a moment."
             )
             raise ProviderError(FailureKind.ENGINE_DOWN, message, param="tools", sent=False)
-        else:
-            leave_out_tools(draft, "tools", self.provider, self.hint)
+        leave_out_tools(draft, "tools", self.provider, self.hint)
 
 
 def leave_out_tools(draft: Draft, param: str, provider: str, reason: str) -> None:

@@ -50,10 +50,6 @@ def _check_chat(body: Body, target: Target) -> None:
         _check_response_format(body["response_format"], target)
     if "functions" in body and not is_neutral("tools", body["functions"]):
         raise unsupported("functions", target.provider, "Use 'tools'.")
-    if "tools" not in body or is_neutral("tools", body["tools"]):
-        choice = body.pop("tool_choice", None)
-        if choice is not None and not is_neutral("tool_choice", choice):
-            raise invalid("tool_choice", "'tool_choice' needs 'tools' to choose from.")
     _check_logprobs(body)
 
 

@@ -38,18 +38,17 @@ def compile_shapes(
     canonical = spec.canonical(model)
     images: list[Shape] = [FetchImages()] if spec.messages.content_parts.get("image_url") is PartSupport.BYTES else []
     emulated = _tools(spec, provider, offers, canonical)
-    tools = (*emulated, *_forced_tool(spec, provider, canonical))
     others: list[Shape] = [
-        *_two_phase(spec, canonical, tools),
-        *tools,
+        *_two_phase(spec, canonical, tuple(emulated)),
+        *emulated,
+        *_forced_tool(spec, provider, canonical),
         *_schema(spec, provider, canonical),
-        *_fake_stream(spec, canonical),
     ]
     # Images are fetched and calls retold once for all choices.
     retelling = [RetellCalls(shape.provider, shape.offers) for shape in emulated]
     # First of all, so that the other shapes see a chat.
     prompts = [PromptAsChat(provider)] if chat_stands_in(spec) else []
-    return (*prompts, *images, *retelling, *_fan_out(spec, tuple(others)), *others)
+    return (*prompts, *images, *retelling, *_fan_out(spec, tuple(others)), *others, *_fake_stream(spec, canonical))
 
 
 def compile_rescues(spec: ProviderSpec, shapes: tuple[Shape, ...]) -> tuple[Rescue, ...]:

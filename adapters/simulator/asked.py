@@ -122,6 +122,8 @@ class Reader:
         top_rule, rule = self._params.get("top_logprobs"), self._params.get("logprobs")
         if top is None and top_rule is not None and isinstance(top_rule.default, int):
             top = top_rule.default
+        elif top == 0 and top_rule is not None and top_rule.default is not None:
+            return None, LogprobsShape.OPENAI  # asked for none at all
         return int(top or 0), rule.response_shape if rule is not None else LogprobsShape.OPENAI
 
     def _tools(self, body: Body, served: Served) -> dict[str, Any]:

@@ -59,7 +59,8 @@ class ChunkWriter:
         chat = operation is Operation.CHAT
         base = {**head, "object": "chat.completion.chunk" if chat else "text_completion"}
         if self._progress is not None and self._progress_param is not None and body.get(self._progress_param) is True:
-            yield Chunk({**base, "choices": [], self._progress: {"total": counted.prompt, "processed": counted.prompt}})
+            told = {self._progress: {"total": counted.prompt, "processed": counted.prompt}}
+            yield Chunk({**base, "choices": [_choice(0, {"delta": {"role": "assistant", "content": None}})], **told})
         if chat:
             for index, spoken in enumerate(choices):
                 content = None if spoken.calls else ""

@@ -12,6 +12,8 @@ from adapters.spec import Condition, ConditionKind, ConflictSpec, ProviderSpec
 from adapters.spec_parts import is_one_of
 
 _REFUSED: Final = ("documented_unsupported", "unsupported_together")
+_DEFAULTS: Final[Mapping[str, Any]] = {"temperature": 1, "top_p": 1}
+"""Values that hold anyway: who refuses the parameter takes these all the same."""
 _LITERALS: Final[Mapping[str, Any]] = {"false": False, "null": None, "true": True}
 
 
@@ -63,7 +65,7 @@ def holds(condition: Condition, body: Body, served: Served) -> bool:
 def _used(name: str, value: Any) -> bool:
     if name == "response_format":
         return isinstance(value, Mapping) and value.get("type") not in (None, "text")
-    return in_use(name, value)
+    return in_use(name, value) and value != _DEFAULTS.get(name)
 
 
 def _is_any(value: Any, words: tuple[str, ...]) -> bool:

@@ -124,6 +124,8 @@ class Generator:
         found = [text for text in texts if isinstance(text, str)]
         if not found or len(found) != len(texts):
             raise self._refusals.invalid("Missing required parameter: 'prompt'.", "prompt")
+        if len(found) > 1 and "several_prompts" in self._spec.endpoints[Operation.COMPLETIONS].lacks:
+            raise self._refusals.invalid("'prompt' : value must be a string", "prompt")
         return found
 
     def _complete(self, prompt: str, body: Body, asked: Asked, limit: int) -> Spoken:

@@ -84,7 +84,7 @@ class MessageRules:
     def _check_content(self, at: str, message: Message, served: Served) -> None:
         content, role = message.get("content"), message["role"]
         if content is None:
-            if role != "assistant":
+            if role != "assistant" or is_refused(self._facts.null_content, served.canonical):
                 raise self._refusals.invalid(f"'{at}' : property 'content' is missing", f"{at}.content")
         elif isinstance(content, list):
             if self._facts.wants_string(role) and all(_is_text(part) for part in content):

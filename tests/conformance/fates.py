@@ -10,8 +10,11 @@ from adapters.allow_list import FOREIGN
 from adapters.patches import ADVISORY, CONTRACT
 from adapters.simulator.conflicts import holds
 from adapters.simulator.engine import Simulator
-from adapters.spec import Kind, ParamSpec, ProviderSpec, Support
-from adapters.vocabulary import Form, Patch
+from adapters.spec import ConflictSpec, ParamSpec, ProviderSpec, Support
+from adapters.target import Target
+from adapters.vocabulary import EXTENSIONS, PARAMETERS, Form, Patch
+from tests.conformance.rare_uses import OWN
+from tests.conformance.rehearsal import has_tools
 from tests.conformance.uses import Use
 
 
@@ -32,30 +35,47 @@ class Fate(Enum):
 
 _HONOURED = frozenset((Fate.NATIVE, Fate.PATCHED))
 _ANY_BUT_REFUSED = frozenset((Fate.NATIVE, Fate.PATCHED, Fate.DROPPED, Fate.IGNORED))
+_SAID_OTHERWISE = (Patch.TWO_PHASE, Patch.REASONING_PARSED, Patch.SEND_BOOLEAN)
+_OPENAI = frozenset(name.partition(".")[0] for name in PARAMETERS)
 _LACKING = (Support.REJECTED, Support.ABSENT, Support.UNKNOWN)
 
 
-def fates(simulator: Simulator, model: str, use: Use) -> frozenset[Fate]:
-    """What may become of *use* at a model of the provider that *simulator* plays; mostly one thing."""
+def holding(simulator: Simulator, model: str, members: Mapping[str, Any]) -> list[ConflictSpec]:
+    """The conflicts that a request with these *members* is in."""
+    served = simulator.models.find(model)
+    return [
+        conflict
+        for conflict in simulator.spec.conflicts
+        if conflict.only_after is None and all(holds(one, members, served) for one in conflict.conditions)
+    ]
+
+
+def fates(simulator: Simulator, target: Target, use: Use) -> frozenset[Fate]:
+    """What may become of *use* at a target whose provider *simulator* plays; mostly one thing."""
+    model = target.model
     spec, served = simulator.spec, simulator.models.find(model)
     canonical = served.canonical
     facts = spec.params.get(use.param)
     if use.head == "messages":
         return _HONOURED | {Fate.REFUSED}
+    if any(conflict.patch is Patch.ERROR for conflict in holding(simulator, model, use.members)):
+        return frozenset((Fate.REFUSED,))
     foreign = _foreign(spec, use)
     if foreign is not None:
         return foreign
-    for conflict in spec.conflicts:
-        if all(holds(condition, use.members, served) for condition in conflict.conditions):
-            if conflict.patch is Patch.ERROR:
-                return frozenset((Fate.REFUSED,))
-            if conflict.patch is Patch.DROP_FIRST and conflict.conditions[0].param == use.head:
-                # Of how to call tools nothing needs to be said where there are none.
-                return frozenset((Fate.DROPPED, Fate.NATIVE) if use.head == "tool_choice" else (Fate.DROPPED,))
+    read = _File(spec, canonical, has_tools(target))
+    refused = _tools_refused(read) if "tools" in use.members else frozenset()
+    for conflict in holding(simulator, model, use.members):
+        if conflict.patch is Patch.DROP_FIRST and conflict.conditions[0].param == use.head:
+            return frozenset((Fate.DROPPED,))
+        about = use.head in {one.param.partition(".")[0] for one in conflict.conditions}
+        if about and conflict.patch in _SAID_OTHERWISE and use.head not in _SPECIAL:
+            return frozenset((Fate.PATCHED,)) | refused
+    if use in OWN:
+        return frozenset(Fate) - {Fate.REFUSED} | refused | (frozenset((Fate.REFUSED,)) if facts else frozenset())
     if facts is None:
-        return _HONOURED
-    # The simulated model of a local engine has no tools.
-    read = _File(spec, canonical, False if spec.kind is Kind.IN_PROCESS else None)
+        strange = use.param in EXTENSIONS
+        return frozenset((Fate.REFUSED,)) if strange and read.strict else _HONOURED | refused
     special = _SPECIAL.get(use.head)
     return special(read, facts, use) if special is not None else read.of(use.param, facts)
 
@@ -63,9 +83,10 @@ def fates(simulator: Simulator, model: str, use: Use) -> frozenset[Fate]:
 def _foreign(spec: ProviderSpec, use: Use) -> frozenset[Fate] | None:
     """What becomes of another provider's parameter; None for those of OpenAI and of the provider's own."""
     unknown = spec.transport.unknown_body_fields
-    if use.head not in FOREIGN or not (unknown.only_known or unknown.support is Support.IGNORED):
+    known = use.head in _OPENAI or not (unknown.only_known or unknown.support is Support.IGNORED)
+    if known or (use.head not in FOREIGN and not unknown.only_known):
         return None
-    own = {name.partition(".")[0] for name in spec.extra_params} | spec.reasoning.off.keys()
+    own = {name.partition("(")[0].partition(".")[0] for name in spec.extra_params} | spec.reasoning.off.keys()
     own |= spec.context.ask_for_error.keys() | spec.defaults.keys()
     return None if use.head in own else frozenset((Fate.DROPPED,))
 
@@ -108,6 +129,12 @@ class _File:
 def _words(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
     """Parameters whose values are words, or numbers within bounds: they may be said otherwise, or left out."""
     found = read.of(use.param, facts)
+    word = use.members[use.head]
+    words = facts.values_for(read.canonical)
+    if isinstance(word, str) and (words or facts.map) and found & _HONOURED:
+        if facts.map.get(word, word) != word:
+            return frozenset((Fate.PATCHED,))
+        return frozenset((Fate.NATIVE if not words or word in words else Fate.DROPPED,))
     changes = facts.values or facts.by_model or facts.map or facts.omit or facts.min or facts.max or facts.form
     changes = changes or facts.min_exclusive is not None or facts.max_exclusive is not None
     return found | {Fate.NATIVE, Fate.PATCHED, Fate.DROPPED} if changes and found & _HONOURED else found
@@ -123,6 +150,9 @@ def _n(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
     wanted = use.members["n"]
     most = (facts.max or 1) if facts.support is Support.LIMITED else 1 if facts.patch is Patch.FAN_OUT else None
     if not read.lacks(facts) and facts.support is not Support.IGNORED and (most is None or most >= wanted):
+        form = read.one_of("response_format.json_schema") if "response_format" in use.members else None
+        if form is not None and form.patch is Patch.VALIDATE_SCHEMA:
+            return frozenset((Fate.PATCHED,))
         # What takes a call of its own, as a stream may, is done for each choice.
         stream = read.one_of("stream")
         plain = len(use.members) == 1 and stream is not None and stream.support is Support.NATIVE
@@ -147,6 +177,8 @@ def _logprobs(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
     if flag is not None and (read.lacks(flag) or flag.support is Support.IGNORED):
         return frozenset((Fate.REFUSED,))
     by_number = isinstance(asked, int) and not isinstance(asked, bool)
+    if by_number and flag is not None and flag.form is not Form.COUNT and not (number and read.lacks(number)):
+        return frozenset((Fate.PATCHED,))
     if (use.head == "top_logprobs" or by_number) and number is not None and number.form is None and flag is not None:
         if flag.form is not Form.COUNT and (read.lacks(number) or number.support is Support.IGNORED):
             return frozenset((Fate.REFUSED,))
@@ -228,7 +260,14 @@ def _modalities(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
 
 
 def _effort(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
-    return _ANY_BUT_REFUSED
+    word = use.members["reasoning_effort"]
+    off = read.spec.reasoning.switch_for(read.canonical).keys() - {"reasoning_effort"}
+    if read.lacks(facts) or facts.support is Support.IGNORED:
+        return frozenset((Fate.PATCHED,)) if word == "none" and off else read.lacking(use.param, facts)
+    words = facts.values_for(read.canonical)
+    if not words or word in words:
+        return frozenset((Fate.NATIVE,))
+    return frozenset((Fate.PATCHED, Fate.DROPPED))
 
 
 def _search(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:

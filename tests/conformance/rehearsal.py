@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,12 @@ from typing import Any
 from adapters.adapter import Adapter
 from adapters.registry import load_spec
 from adapters.simulator.engine import Simulator
+from adapters.simulator.options import Options
 from adapters.simulator.refusal import RefusedError
 from adapters.simulator.wire import Answer as Played
 from adapters.simulator.wire import Request
 from adapters.spec import Kind, ProviderSpec
+from adapters.target import Target
 from gateway.app import Application
 from gateway.data_plane.asgi_exchange import AsgiDataPlane
 from gateway.data_plane.limits import WireLimits
@@ -31,6 +33,8 @@ from gateway.upstream.base import BodySink, RequestHead, Sending
 from tests.fakes.raw_client import Answer
 
 Event = MutableMapping[str, Any]
+Script = Callable[[Mapping[str, Any], Callable[[], Played]], Played]
+"""What a provider answers to a body; what is handed in has its simulator answer."""
 
 
 @dataclass(slots=True)
@@ -72,11 +76,13 @@ class _Response:
         """Nothing is open."""
 
 
-class _Simulators:
+class Simulators:
     """Implements `Upstream`: hands each request to the simulator of its provider."""
 
-    def __init__(self, simulators: Mapping[str, Simulator]) -> None:
+    def __init__(self, simulators: Mapping[str, Simulator], seen: Mapping[str, Seen]) -> None:
         self._simulators = simulators
+        self._seen = seen
+        self.script: Script | None = None
 
     async def send(
         self, head: RequestHead, body: bytes, extra_headers: bytes = b"", sending: Sending | None = None
@@ -85,7 +91,16 @@ class _Simulators:
             sending.sent = True
         await asyncio.sleep(0)
         simulator = self._simulators[head.origin.name]
-        return _Response(simulator.handle(Request(head.method, head.path, dict(head.headers), body)))
+        request = Request(head.method, head.path, dict(head.headers), body)
+        if self.script is None:
+            return _Response(simulator.handle(request))
+        decoded = json.loads(body)
+        bodies = self._seen[head.origin.name].bodies
+        before = len(bodies)
+        played = self.script(decoded, lambda: simulator.handle(request))
+        if len(bodies) == before:
+            bodies.append(decoded)
+        return _Response(played)
 
     async def aclose(self) -> None:
         """Nothing is open."""
@@ -99,6 +114,8 @@ class Rehearsal:
     plane: AsgiDataPlane
     simulators: Mapping[str, Simulator]
     seen: Mapping[str, Seen]
+    upstream: Simulators
+    """Has a script where another answer is wanted than the simulators'."""
 
     def backend(self, model: str) -> Backend:
         """The only target of a model."""
@@ -153,7 +170,11 @@ async def rehearsal(models: Mapping[str, tuple[str, str | None]]) -> AsyncIterat
     for kind, _ in models.values():
         if kind not in simulators:
             seen[kind] = found = Seen()
-            simulators[kind] = Simulator(load_spec(kind), on_request=found.note, on_refusal=found.refusals.append)
+            spec = load_spec(kind)
+            known = {model.id for model in spec.models}
+            others = {model for other, model in models.values() if other == kind and model is not None} - known
+            options = Options(models=tuple(sorted(others)))
+            simulators[kind] = Simulator(spec, options, on_request=found.note, on_refusal=found.refusals.append)
     settings = {
         "version": 1,
         "auth": {"mode": "open"},
@@ -172,14 +193,15 @@ async def rehearsal(models: Mapping[str, tuple[str, str | None]]) -> AsyncIterat
         flags = {"storage.database_url": f"sqlite+aiosqlite:///{folder}/gateway.db"}
         app = await Application.create(load_settings(path, environ={}, flags=flags), environ={}, migrate=True)
         try:
-            upstream = _Simulators(simulators)
+            upstream = Simulators(simulators, seen)
             for backend in _backends(app):
                 backend.upstream = upstream
                 spec = simulators[backend.target.provider].spec
                 if _runs_here(spec):
                     backend.target = replace(backend.target, spec=spec)
-                    backend.adapter = Adapter(backend.target, offers=_nothing if spec.kind is Kind.IN_PROCESS else None)
-            yield Rehearsal(app, AsgiDataPlane(app.plane, _nothing_else, WireLimits()), simulators, seen)
+                    backend.adapter = fresh_adapter(backend.target)
+            plane = AsgiDataPlane(app.plane, _nothing_else, WireLimits())
+            yield Rehearsal(app, plane, simulators, seen, upstream)
         finally:
             await app.aclose()
 
@@ -190,9 +212,23 @@ def _settings(simulator: Simulator) -> dict[str, Any]:
     return {"type": kind, "base_url": f"http://simulated{simulator.base_path}", "api_key": simulator.key or "any"}
 
 
-def _nothing(feature: str) -> bool:
-    """What the model of a simulated local engine can do beyond talking."""
-    return False
+def offers(target: Target) -> Callable[[str], bool] | None:
+    """Tells what the model of a local engine has beyond talking; None where the file tells it."""
+    if target.spec.kind is not Kind.IN_PROCESS:
+        return None
+    lacks = {name for model in target.spec.models if model.id == target.model for name in model.lacks}
+    return lambda feature: feature not in lacks
+
+
+def has_tools(target: Target) -> bool | None:
+    """Whether the model of a local engine has tools; None where the file tells it."""
+    told = offers(target)
+    return told("tools") if told is not None else None
+
+
+def fresh_adapter(target: Target) -> Adapter:
+    """An adapter that has learned nothing yet."""
+    return Adapter(target, offers=offers(target))
 
 
 def _runs_here(spec: ProviderSpec) -> bool:

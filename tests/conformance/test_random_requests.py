@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.conformance.models import EVERY, MODELS
 from tests.conformance.reading import read
 from tests.conformance.rehearsal import Rehearsal, rehearsal
 from tests.conformance.requests import chat_requests
-from tests.conformance.test_generated import MODELS, OTHERS
 from tests.fakes.raw_client import Answer
 
 Ask = Callable[[str, Mapping[str, Any]], tuple[Answer, list[Any]]]
@@ -31,7 +31,7 @@ def ask() -> Iterator[Ask]:
     """Sends a request to a model, and tells what its provider refused."""
     with asyncio.Runner() as runner:
         stack = contextlib.AsyncExitStack()
-        rehearsed: Rehearsal = runner.run(stack.enter_async_context(rehearsal({**MODELS, **OTHERS})))
+        rehearsed: Rehearsal = runner.run(stack.enter_async_context(rehearsal(EVERY)))
 
         def send(model: str, body: Mapping[str, Any]) -> tuple[Answer, list[Any]]:
             provider = rehearsed.backend(model).target.provider
@@ -65,6 +65,6 @@ def test_no_provider_is_sent_what_it_rejects(ask: Ask, model: str, request: dict
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @settings(max_examples=20_000, phases=[Phase.explicit, Phase.generate, Phase.shrink], **_SETTINGS)
-@given(model=st.sampled_from(sorted({**MODELS, **OTHERS})), request=chat_requests())
+@given(model=st.sampled_from(sorted(EVERY)), request=chat_requests())
 def test_no_provider_is_sent_what_it_rejects_of_very_many(ask: Ask, model: str, request: dict[str, Any]) -> None:
     check(ask, model, request)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from adapters.allow_list import FOREIGN
-
 HELLO: Final = "Hello from the simulated model."
 Read = Mapping[str, Any]
 """An answer as `reading.read` gives it."""
@@ -235,93 +233,3 @@ USES: Final = (
          "frequency_penalty": 0, "presence_penalty": 0.0, "store": False, "stop": [], "modalities": ["text"],
          "user": None, "seed": None, "metadata": None, "response_format": {"type": "text"}}, says(HELLO)),
 )  # fmt: skip
-
-
-RARE: Final = (
-    Use("log probabilities by number", "logprobs", {"logprobs": 2}, has_logprobs(2)),
-    Use("no log probabilities by number", "logprobs", {"logprobs": 0}, says(HELLO)),
-    Use("too many tools", "tools", {"tools": [function(f"look{number}", "place") for number in range(129)]}),
-    Use("a tier of OpenAI's own", "service_tier", {"service_tier": "scale"}),
-    Use("a choice without tools", "tool_choice", {"tool_choice": "auto"}, says(HELLO)),
-    Use("one call without tools", "parallel_tool_calls", {"parallel_tool_calls": False}, says(HELLO)),
-    Use("an empty list of tools", "tools", {"tools": [], "tool_choice": "auto"}, says(HELLO)),
-    Use("nothing but an empty list of tools", "tools", {"tools": []}, says(HELLO)),
-    Use("a tool with a client's own members", "tools", {"tools": [{**LOOK, "cache_control": {"type": "ephemeral"}}]},
-        calls("look"), CALL_LOOK),
-    Use("none of top_p", "top_p", {"top_p": 0}),
-    Use("a negative seed", "seed", {"seed": -5}),
-    *(
-        Use(f"a part of {kind}", "messages", {"messages": [{"role": "user", "content": [
-            {"type": "text", "text": "Say exactly: " + HELLO}, {"type": kind, kind: value}]}]})
-        for kind, value in (
-            ("input_audio", {"data": "AAAA", "format": "wav"}), ("file", {"file_data": "data:text/plain;base64,YQ=="}),
-            ("image_url", {"url": "data:image/png;base64,iVBORw0KGgo="}),
-        )
-    ),
-    Use("reasoning in and out", "include_reasoning", {"include_reasoning": True, "reasoning_format": "parsed"}),
-    Use("thinking with an effort", "thinking", {"thinking": {"type": "enabled"}, "reasoning_effort": "low"}),
-    Use("choices in two turns", "n", {"n": 2, "tools": [LOOK], "response_format": schema(CITY, strict=True)},
-        conforms(CITY), "Where is it?"),
-    Use("a legacy schema in a tool", "tools",
-        {"tools": [{"type": "function", "function": {"name": "look", "parameters": LOOSE, "strict": None}}]},
-        calls("look"), 'Call tool look with {"city": "x", "tags": [], "where": {"x": 1}}'),
-    *(Use(f"foreign {name}", name, {name: "x"}) for name in sorted(FOREIGN)),
-)  # fmt: skip
-"""What few clients send, and few patches are for."""
-
-
-def _call(arguments: str) -> dict[str, Any]:
-    return {"id": "call_abc-1", "type": "function", "function": {"name": "look", "arguments": arguments}}
-
-
-_CALLED: Final = {
-    "role": "assistant", "content": None,
-    "tool_calls": [_call('{"place": "x"}')],
-}  # fmt: skip
-_RESULT: Final = {"role": "tool", "tool_call_id": "call_abc-1", "content": "a garden"}
-_END: Final = say("Say exactly: " + HELLO)
-
-
-def _told(name: str, *messages: dict[str, Any], effect: Effect | None = None, **members: Any) -> Use:
-    return Use(name, "messages", {"messages": [*messages], **members}, effect or says(HELLO))
-
-
-MESSAGES: Final = (
-    _told("a developer", {"role": "developer", "content": "Be brief."}, _END),
-    _told("two systems", {"role": "system", "content": "Be brief."}, {"role": "system", "content": "Be kind."}, _END),
-    _told("a late system", say("Hi."), {"role": "assistant", "content": "Hi."},
-          {"role": "system", "content": "Be brief."}, _END),
-    _told("names", {**say("Hi."), "name": "ada"}, {"role": "assistant", "content": "Hi.", "name": "bot"},
-          {**_END, "name": "bob"}),
-    _told("parts of text", {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},
-          {"role": "user", "content": [{"type": "text", "text": "Say exactly: " + HELLO}]}),
-    _told("an assistant's parts", say("Hi."),
-          {"role": "assistant", "content": [{"type": "text", "text": "Hi."}], "refusal": None}, _END),
-    _told("a past call", say("Look."), _CALLED, _RESULT, _END, tools=[LOOK]),
-    _told("a past call without tools", say("Look."), _CALLED, _RESULT, _END),
-    _told("a result in parts", say("Look."), _CALLED, {**_RESULT, "content": [{"type": "text", "text": "x"}]}, _END,
-          tools=[LOOK]),
-    _told("a result to go on from", say(CALL_LOOK), _CALLED, _RESULT, tools=[LOOK],
-          effect=says("The tool said: a garden")),
-    _told("a call without arguments", say("Look."),
-          {**_CALLED, "content": "", "tool_calls": [_call("")]},
-          _RESULT, _END, tools=[LOOK]),
-    _told("an unanswered call", say("Look."), _CALLED, _END, tools=[LOOK]),
-    _told("an orphaned result", say("Hi."), {**_RESULT, "tool_call_id": "call_gone"}, _END),
-    _told("what clients keep", {**say("Hi."), "id": "1", "cache_control": {"type": "ephemeral"}},
-          {"role": "assistant", "content": "Hi.", "reasoning_content": "hm", "annotations": [], "audio": None,
-           "function_call": None, "tool_calls": None, "refusal": None, "thinking_blocks": []}, _END),
-    _told("an empty list of calls", say("Hi."), {"role": "assistant", "content": "Hi.", "tool_calls": []}, _END),
-    _told("reasoning by its other name", say("Hi."), {"role": "assistant", "content": "Hi.", "reasoning": "hm"}, _END),
-    _told("two users", say("Hi."), _END),
-    _told("the same id twice", say("Look."), _CALLED, _RESULT, _CALLED, _RESULT, _END, tools=[LOOK]),
-    _told("an assistant's last word", say("Hi."), {"role": "assistant", "content": "Well,"},
-          {"role": "assistant", "content": "now"}, effect=shows_nothing),
-    _told("a user with nothing to say", say("Hi."), {"role": "assistant", "content": "Hi."},
-          {"role": "user", "content": ""}, _END),
-    _told("a function's result", say("Look."),
-          {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}},
-          {"role": "function", "name": "look", "content": "x"}, _END),
-    _told("an assistant first", {"role": "assistant", "content": "Hi."}, _END),
-)  # fmt: skip
-"""Messages that some provider takes only when they are changed; all of them are valid."""

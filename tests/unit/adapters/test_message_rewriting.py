@@ -103,6 +103,14 @@ def test_the_place_of_a_call_in_a_stream_is_nothing_to_send_back() -> None:
     assert sent.body["messages"][1] == calling(call())
 
 
+def test_a_refusal_in_parts_keeps_its_words_or_becomes_text() -> None:
+    parts = [{"type": "refusal", "refusal": "No."}]
+    for provider in ("openai", "openai_compatible"):
+        sent = sent_to(provider, HELLO, said(parts, "assistant"), HELLO)
+        assert sent.body["messages"][1]["content"] == parts
+    assert "No." in str(sent_to("groq", HELLO, said(parts, "assistant"), HELLO).body["messages"][1])
+
+
 def test_a_refusal_is_what_the_model_said() -> None:
     sent = sent_to("cerebras", HELLO, said(None, "assistant", refusal="No."), HELLO)
     assert sent.body["messages"][1] == said("No.", "assistant")

@@ -148,3 +148,16 @@ def test_a_prompt_that_is_too_long_is_recognised_in_each_wording(name: str, stat
     adapter = Adapter(Target("box/m", "box", "m", load_spec(name)))
 
     assert adapter.refusal(status, {}, json.dumps(body).encode()).kind is FailureKind.CONTEXT_LENGTH
+
+
+def test_a_server_that_knows_no_streams_is_not_even_told_of_none() -> None:
+    body = {"model": msgspec.Raw(b'"m"'), "messages": msgspec.Raw(b'[{"role":"user","content":"hi"}]')}
+    adapter = Adapter(Target("box/m", "box", "m", load_spec("gpt4all")))
+    prepared = adapter.prepare({**body, "stream": msgspec.Raw(b"false")}, Operation.CHAT, False)
+    assert "stream" not in _sent(prepared)
+
+
+def test_json_in_a_stream_is_emulated_where_there_is_neither() -> None:
+    prepared = _prepare("gpt4all", stream=True, response_format={"type": "json_object"})
+
+    assert "response_format=emulated" in [str(change) for change in prepared.adjustments]

@@ -167,8 +167,8 @@ def test_the_number_alone_asks_for_log_probabilities_where_it_is_refused() -> No
     assert (sent.body["logprobs"], sent.told) == (True, ["logprobs=rewritten"])
 
 
-def test_the_shape_of_log_probabilities_is_put_right_where_it_differs() -> None:
-    sent = sent_by(adapter_of("mlx_lm"), logprobs=True, top_logprobs=2)
+def test_alternatives_that_come_unasked_are_counted_by_what_was_asked_for() -> None:
+    sent = sent_by(adapter_of("llama_cpp_server"), logprobs=True, top_logprobs=2)
     assert sent.needs is not None
     assert (sent.needs.logprobs, sent.needs.top_logprobs) == (True, 2)
 

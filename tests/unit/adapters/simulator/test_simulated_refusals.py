@@ -124,7 +124,7 @@ def test_a_field_nobody_knows_does_what_the_file_says(provider: str) -> None:
 def test_a_field_nobody_knows_inside_a_message_does_what_the_file_says(provider: str) -> None:
     sim = simulator(provider)
     call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}, "index": 0}
-    past = [user("Look."), {"role": "assistant", "content": None, "tool_calls": [call]}]
+    past = [user("Look."), {"role": "assistant", "content": "", "tool_calls": [call]}]
     heard = ask(sim, messages=[*past, {"role": "tool", "tool_call_id": "a", "content": "blue"}])
 
     if sim.spec.transport.unknown_body_fields.nested:
