@@ -38,7 +38,9 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda number, _: _pass_on(process, number, _))
     threading.Thread(target=_outlive_nobody, name="lifeline", daemon=True).start()
     _tell(report, {"started": str(process.pid)})
-    return _end_alike(process.wait())
+    code = process.wait()
+    _end_the_rest()
+    return _end_alike(code)
 
 
 def _start(command: list[str]) -> subprocess.Popen[bytes]:
@@ -63,6 +65,13 @@ def _outlive_nobody() -> None:
     os._exit(1)
 
 
+def _end_the_rest() -> None:
+    """End what the command has started and left."""
+    if sys.platform != "win32":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.killpg(0, signal.SIGTERM)
+
+
 def _pass_on(process: subprocess.Popen[bytes], number: int, frame: FrameType | None) -> None:
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(number)
@@ -71,7 +80,8 @@ def _pass_on(process: subprocess.Popen[bytes], number: int, frame: FrameType | N
 def _end_alike(code: int) -> int:
     """The command's exit code, or its death by the same signal."""
     if code < 0 and sys.platform != "win32":
-        signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     return code
 

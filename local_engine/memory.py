@@ -56,10 +56,15 @@ class Need:
     kv_cache: int
     buffers: int
     prompt_cache: int
+    """What prompts of earlier requests may come to with time; the rest is taken at once."""
 
     @property
-    def total(self) -> int:
-        return self.weights + self.kv_cache + self.buffers + self.prompt_cache
+    def at_once(self) -> int:
+        return self.weights + self.kv_cache + self.buffers
+
+    @property
+    def at_most(self) -> int:
+        return self.at_once + self.prompt_cache
 
 
 def estimate(load: Load) -> Need:
@@ -72,7 +77,10 @@ def estimate(load: Load) -> Need:
 
 
 def check_memory(load: Load, check: MemoryCheck, name: str) -> None:
-    """Raise `NotEnoughMemoryError`, or warn, when *load* takes more than is free; nothing when unknown."""
+    """Raise `NotEnoughMemoryError`, or warn, when *load* takes more than is free; nothing when unknown.
+
+    What it takes only with time is worth a warning at most.
+    """
     if check is MemoryCheck.OFF:
         return
     free = free_memory()
@@ -80,12 +88,12 @@ def check_memory(load: Load, check: MemoryCheck, name: str) -> None:
         return
     try:
         need = estimate(load)
-        if need.total <= free.available:
+        if need.at_most <= free.available:
             return
         message = f"{describe(load, need)}; {free.describe()}. {_advice(load, free.available)}"
     except (OSError, UnreadableGgufError):
         return  # whoever loads it will say what is wrong with it
-    if check is MemoryCheck.REFUSE:
+    if check is MemoryCheck.REFUSE and need.at_once > free.available:
         raise NotEnoughMemoryError(f"{message}, or load it all the same with `memory_check: warn`")
     _log.warning("the local engine %s: %s", name, message)
 
@@ -95,8 +103,8 @@ def describe(load: Load, need: Need) -> str:
     slots = f"{load.slots} slots of {load.context} tokens" if load.slots > 1 else f"{load.context} tokens"
     terms = [f"weights {size(need.weights)}", f"context {size(need.kv_cache)} for {slots}"]
     terms += [f"buffers {size(need.buffers)}"]
-    terms += [f"prompt cache {size(need.prompt_cache)}"] if need.prompt_cache else []
-    return f"the model takes about {size(need.total)} ({', '.join(terms)})"
+    later = f" and with time {size(need.prompt_cache)} more for its prompt cache" if need.prompt_cache else ""
+    return f"the model takes about {size(need.at_once)} ({', '.join(terms)}){later}"
 
 
 def size(count: int) -> str:
@@ -108,8 +116,8 @@ def _advice(load: Load, available: int) -> str:
     """The first of the changes that make it fit; the last of them takes all of them together."""
     for said, smaller in _smaller(load):
         need = estimate(smaller)
-        if need.total <= available:
-            return f"With {said} it takes {size(need.total)}"
+        if need.at_most <= available:
+            return f"With {said} it takes {size(need.at_most)}"
     return "It fits with no context: take a model with fewer parameters or bits, or free some memory"
 
 

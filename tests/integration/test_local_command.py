@@ -177,12 +177,19 @@ async def test_it_is_unloaded_when_idle_and_started_again(make: Make, decoder: s
     engine.release()
 
 
-async def test_what_it_started_ends_with_it(make: Make, decoder: str) -> None:
+@pytest.mark.parametrize("ending", ["stopped", "killed"])
+async def test_what_it_started_ends_with_it(make: Make, decoder: str, ending: str) -> None:
     engine = make("-m", decoder, "--helper")
     await engine.start()
     await engine.wait_ready(60)
-    assert any(running("1234.5"))
+    (helper,) = running("1234.5")
 
+    if ending == "killed":
+        (served,) = (pid for pid in running(decoder) if pid != engine.pid)
+        os.kill(served, signal.SIGKILL)
+        async with asyncio.timeout(20):
+            while helper in running("1234.5"):
+                await asyncio.sleep(0.02)
     await engine.stop()
 
     await until_gone("1234.5")

@@ -147,6 +147,18 @@ def test_a_warning_takes_the_place_of_the_refusal(
     assert "the local engine m: the model takes about" in caplog.text
 
 
+def test_a_prompt_cache_that_may_grow_too_large_is_no_reason_to_refuse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    limited(monkeypatch, 200 * MIB)
+    load = Load(write_decoder(tmp_path / "m.gguf"), 512, 1, 64, prompt_cache_bytes=256 * MIB)
+
+    check_memory(load, MemoryCheck.REFUSE, "m")
+
+    assert "and with time 268 MB more for its prompt cache" in caplog.text
+    assert "With `prompt_cache: 0` it takes" in caplog.text
+
+
 def test_what_fits_or_cannot_be_known_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_decoder(tmp_path / "m.gguf")
     limited(monkeypatch, 1 << 40)
@@ -160,7 +172,7 @@ def test_what_fits_or_cannot_be_known_passes(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_need_is_the_sum_of_its_parts() -> None:
-    assert Need(1, 2, 3, 4).total == 10
+    assert (Need(1, 2, 3, 4).at_once, Need(1, 2, 3, 4).at_most) == (6, 10)
 
 
 class Machine:
