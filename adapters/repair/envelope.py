@@ -33,6 +33,8 @@ class Envelope:
         self._prefix = _PREFIXES[operation]
         self._created: int | None = None
         self._model = rules.model
+        self._sound: tuple[Any, ...] = ()
+        """The four members of the last event that said them as they should be: said again, they need no look."""
         self.id = ""
         """The answer's id: the provider's, or ours."""
 
@@ -41,6 +43,15 @@ class Envelope:
         changed = False
         for name in self._rules.private:
             changed |= top.pop(name, None) is not None
+        said = (top.get("id"), top.get("object"), top.get("created"), top.get("model"))
+        if said != self._sound:
+            mended = self._mend(top)
+            self._sound = () if mended else said
+            changed |= mended
+        return complete(top) or changed if "usage" in top else changed
+
+    def _mend(self, top: dict[str, Any]) -> bool:
+        changed = False
         found = value_of(top.get("id"))
         if not self.id:
             self.id = found if isinstance(found, str) and found else self._prefix + uuid.uuid4().hex
@@ -62,7 +73,7 @@ class Envelope:
             changed = True
         elif model:
             self._model = model
-        return complete(top) or changed
+        return changed
 
     def _seconds(self, created: Any) -> int:
         if isinstance(created, str) and created.replace(".", "", 1).isdigit():
