@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -80,9 +80,11 @@ class StreamRepair:
     def take(self, event: StreamEvent) -> list[StreamEvent]:
         """What the client gets for *event*. Raises `AnswerFailedError` where it tells of a failure."""
         self._steady = None
-        top: dict[str, Any] = dict(_decode_top(event.data))
-        self._raise_hidden_error(top)
-        self._note_usage(top, self._rules.usage_path)
+        top: dict[str, Any] = _decode_top(event.data)
+        if self._rules.error_path[0] in top:
+            self._raise_hidden_error(top)
+        if self._rules.usage_path[0] in top:
+            self._note_usage(top, self._rules.usage_path)
         changed = self._envelope.mend(top)
         choices = _decode_choices(top.pop("choices")) if event.has_choices else []
         if not choices:
@@ -91,7 +93,7 @@ class StreamRepair:
             ChunkChoice(
                 event,
                 top,
-                dict(one),
+                one,
                 chat=self._chat,
                 changed=changed,
                 shared=len(choices) > 1,
@@ -103,15 +105,17 @@ class StreamRepair:
             if usage is not None:  # it belongs beside the choices (Moonshot)
                 chunk.changed = True
                 self._note_usage({**top, "": {"usage": usage}}, ("", "usage"))
-        out = self._end_pending({chunk.index for chunk in chunks})
+        out = self._end_pending(chunks)
         known = self._choices.get(chunks[0].index)
         begun = known is not None and known.started
         for chunk in chunks:
             out += self._take_choice(chunk)
         self._last = chunks[-1]
-        if begun and self.usage is None and len(chunks) == len(out) == 1 and out[0] is chunks[0]:
-            self._steady = known
         self._look_around()
+        if len(chunks) == len(out) == 1 and out[0] is chunks[0]:
+            if begun and self.usage is None:
+                self._steady = known
+            return [chunks[0].event()]
         if out == chunks and not any(chunk.changed for chunk in out):
             return [event]
         return [chunk.event() for chunk in out]
@@ -134,7 +138,7 @@ class StreamRepair:
 
     def end(self, *, done: bool) -> list[StreamEvent]:
         """What is still due when the upstream has said all it had to say; *done*: it said so by itself."""
-        out = self._end_pending(set())
+        out = self._end_pending(())
         if done and self._last is not None and self._rules.finish.missing is not None:
             for index, choice in self._choices.items():
                 if choice.reason is None:
@@ -160,7 +164,7 @@ class StreamRepair:
         if choice["index"] in self._choices:
             choice["index"] = len(self._choices)
         chunk = ChunkChoice(_NO_EVENT, {}, choice, chat=self._chat, changed=False, shared=False)
-        out = self._take_choice(chunk) + self._end_pending(set())
+        out = self._take_choice(chunk) + self._end_pending(())
         found = self._choices[chunk.index]
         if found.reason is None:
             # A provider may leave the reason out; clients that wait for one would wait for ever.
@@ -212,10 +216,10 @@ class StreamRepair:
             return out
         return out + self._finish(chunk, choice, reason)
 
-    def _end_pending(self, still_talking: set[int]) -> list[ChunkChoice]:
+    def _end_pending(self, still_talking: Sequence[ChunkChoice]) -> list[ChunkChoice]:
         out: list[ChunkChoice] = []
         for index, choice in self._choices.items():
-            if choice.pending and index not in still_talking:
+            if choice.pending and index not in [chunk.index for chunk in still_talking]:
                 (chunk,), choice.pending = choice.pending, []
                 reason = value_of(chunk.choice.get("finish_reason"))
                 out += self._finish(chunk, choice, reason)
@@ -250,6 +254,8 @@ class StreamRepair:
 
     def _reason_of(self, chunk: ChunkChoice) -> str | None:
         found = value_of(chunk.choice.get("finish_reason"))
+        if found is None:
+            return None
         reason = self._rules.finish.read(found)
         if reason == FAILED:
             error = value_of(chunk.choice.get("error"))
@@ -260,11 +266,15 @@ class StreamRepair:
     # All around
 
     def _look_around(self) -> None:
-        choices = self._choices.values()
-        heard = len(choices) >= self._expected
-        self.idle = heard and not self._needs.logprobs and all(choice.idle for choice in choices)
-        if any(choice.cut for choice in choices):
-            self.over = heard and all(choice.reason is not None for choice in choices)
+        heard = len(self._choices) >= self._expected
+        idle, cut, ended = heard and not self._needs.logprobs, False, heard
+        for choice in self._choices.values():
+            idle = idle and choice.idle
+            cut = cut or choice.cut
+            ended = ended and choice.reason is not None
+        self.idle = idle
+        if cut:
+            self.over = ended
 
     def _note_usage(self, top: dict[str, Any], path: tuple[str, str]) -> None:
         member, name = path
