@@ -11,6 +11,7 @@ from typing import Final
 
 from gateway.__about__ import ENV_PREFIX
 from gateway.config.schema import ProviderSettings, Settings
+from gateway.late import load
 from gateway.local_models import context_of, local_model_name, stamps_of_files
 from local_engine.attached import AttachedEngine
 from local_engine.engine import LocalEngine
@@ -18,7 +19,6 @@ from local_engine.errors import LocalEngineError
 from local_engine.memory import MemoryCheck
 from local_engine.options import Adapter, EngineConfig
 from local_engine.probe import Address
-from local_engine.pull import pull
 from local_engine.registry import DEFAULT_MODEL, default_store
 from local_engine.room import Room
 
@@ -53,7 +53,12 @@ def attached_engines(shared: str) -> dict[str, AttachedEngine]:
 
 async def fetch_models(settings: Settings, before: Settings) -> None:
     """Bring the models that *settings* want and *before* did not; one that cannot be had is said, and stops nothing."""
-    for name in sorted(_models(settings) - _models(before)):
+    wanted = sorted(_models(settings) - _models(before))
+    if not wanted:
+        return
+    # It brings a client for downloads, which most gateways do without.
+    pull = (await load("local_engine.pull")).pull
+    for name in wanted:
         _log.info("fetching the local model %s, unless it is here", name)
         try:
             await asyncio.to_thread(pull, name, default_store())

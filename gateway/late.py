@@ -14,6 +14,7 @@ LATE: Final[Mapping[str, str]] = {
     "starlette": "comes with FastAPI",
     "sqlalchemy": "for administration; what requests need is asked in SQL of ours (gateway/storage/statements.py)",
     "alembic": "for a migration, in a process of its own (gateway/storage/prepare.py)",
+    "jsonschema_rs": "for a schema that a target cannot be trusted with; 4 ms, so on the spot",
     "httpx2": "for `server.upstream_client: httpx`, and for commands other than `serve`",
 }
 """Distributions that are neither on the way of a request nor needed to be ready for one, and what brings them in.
