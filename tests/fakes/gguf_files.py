@@ -7,6 +7,7 @@ a decoder, an encoder for embeddings, a ranker, and adapters (LoRA) for decoders
 
 from __future__ import annotations
 
+import math
 import random
 import struct
 from array import array
@@ -30,16 +31,22 @@ def write_gguf(
 ) -> Path:
     """A file with *metadata* and tensors of noise around 0, or around 1 for the weights of norms; always the same."""
     chance = random.Random(seed)
-    infos, data = b"", b""
+    tensors: dict[str, tuple[Shape, bytes]] = {}
     for name, shape in shapes.items():
-        infos += _string(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, _F32, len(data))
         around = 1.0 if name.endswith("norm.weight") else 0.0
-        size = 1
-        for length in shape:
-            size *= length
-        data += array("f", (chance.gauss(around, spread) for _ in range(size))).tobytes()
+        numbers = array("f", (chance.gauss(around, spread) for _ in range(math.prod(shape))))
+        tensors[name] = shape, numbers.tobytes()
+    return write_tensors(path, metadata, tensors)
+
+
+def write_tensors(path: Path, metadata: Mapping[str, Any], tensors: Mapping[str, tuple[Shape, bytes]]) -> Path:
+    """A file with *metadata* and *tensors* of 32-bit numbers."""
+    infos, data = b"", bytearray()
+    for name, (shape, numbers) in tensors.items():
+        infos += _string(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, _F32, len(data))
+        data += numbers
         data += b"\0" * (-len(data) % _ALIGNMENT)
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(metadata))
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
     head += b"".join(_string(key) + _typed(value) for key, value in metadata.items()) + infos
     path.write_bytes(head + b"\0" * (-len(head) % _ALIGNMENT) + data)
     return path
