@@ -151,7 +151,8 @@ def _client(settings: Settings, deadlines: Deadlines) -> Upstream:
     if settings.server.upstream_client == "httpx":
         from gateway.upstream.httpx_client import HttpxUpstream
 
-        return HttpxUpstream()
+        proxy = settings.server.upstream_proxy
+        return HttpxUpstream(proxy=proxy.get_secret_value() if proxy is not None else None, http2=True)
     return Http1Upstream(deadlines)
 
 

@@ -43,6 +43,7 @@ def check(settings: Settings, providers: Collection[str], models: Collection[str
     *providers* and *models* are the names in the file; an entry with a fault of its own is missing from *settings*.
     """
     yield from _auth(settings)
+    yield from _proxy(settings)
     try:
         parse_database_url(settings.storage.database_url.get_secret_value())
     except StorageError as error:
@@ -74,6 +75,22 @@ def _auth(settings: Settings) -> Iterator[Finding]:
         yield ("auth", "admin_key"), False, "the value stands in an example; make a secret of your own"
     elif len(key.get_secret_value()) < _MIN_ADMIN_KEY:
         yield ("auth", "admin_key"), False, f"the key is shorter than {_MIN_ADMIN_KEY} characters"
+
+
+def _proxy(settings: Settings) -> Iterator[Finding]:
+    proxy = settings.server.upstream_proxy
+    if proxy is None:
+        return
+    path: Path = ("server", "upstream_proxy")
+    if settings.server.upstream_client != "httpx":
+        yield path, True, "only 'upstream_client: httpx' uses a proxy"
+    try:
+        parts = urlsplit(proxy.get_secret_value())
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:  # not quoted: it may hold a password
+        yield path, False, "a proxy is written http://HOST:PORT, or https://USER:PASSWORD@HOST:PORT"
 
 
 def _provider(path: Path, provider: ProviderSettings) -> Iterator[Finding]:

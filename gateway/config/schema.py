@@ -68,6 +68,9 @@ class ServerSettings(_Section):
     upstream_client: Literal["own", "httpx"] = Field(
         default="own", description="HTTP client; httpx for proxies and HTTP/2."
     )
+    upstream_proxy: Annotated[SecretStr | None, BeforeValidator(_none_if_empty)] = Field(
+        default=None, description="Proxy to reach providers by, with upstream_client: httpx; may hold a password."
+    )
     fetch_private_addresses: bool = Field(
         default=False, description="Fetch images for engines from addresses of your own network too."
     )

@@ -15,8 +15,9 @@ def secrets_of(settings: Settings) -> Iterator[str]:
         yield from provider.keys
         yield from (value.get_secret_value() for value in provider.headers.values())
         yield from owned.secrets_of(provider)
-    password = urlsplit(settings.storage.database_url.get_secret_value()).password
-    if password:
-        yield unquote(password)
+    for address in (settings.storage.database_url, settings.server.upstream_proxy):
+        password = urlsplit(address.get_secret_value()).password if address is not None else None
+        if password:
+            yield unquote(password)
     if settings.auth.admin_key is not None:
         yield settings.auth.admin_key.get_secret_value()

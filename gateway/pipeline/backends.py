@@ -239,7 +239,7 @@ def _queue_limit(settings: ProviderSettings) -> int:
 
 def _remote(name: str, settings: ProviderSettings, upstream: Upstream, before: _Provider | None) -> _Provider:
     """A provider behind an address or a unix socket of the operator's choosing."""
-    spec = load_spec(settings.type)
+    spec = load_spec(settings.type).with_overrides(settings.overrides)
     url = urlsplit(settings.address(spec))
     context = None
     certificates = stamps_of(settings)

@@ -61,12 +61,12 @@ def _sections(annotation: object) -> Iterator[type[BaseModel]]:
 def config(folder: Path, port: int) -> str:
     return f"""
 version: 1
-server: {{port: {port}}}
+server: {{port: {port}, upstream_client: httpx}}
 auth: {{admin_key: {ADMIN_KEY}}}
 storage: {{database_url: "sqlite+aiosqlite:///{folder}/gateway.db"}}
 providers:
   remote: {{type: openai_compatible, base_url: "https://127.0.0.1:9/v1", ca_file: ca.pem}}
-  local: {{type: local, model_path: empty.gguf}}
+  local: {{type: local, model_path: empty.gguf, lora: [{{path: empty.gguf}}]}}
   fetched: {{type: local}}
   bridge: {{type: litellm_bridge, api_key: k}}
 models:

@@ -42,7 +42,7 @@ config.yaml:2:16  server.port
   found '80800'; at most 65535 is expected
 config.yaml:2:23  server.prt
   'prt' is not a known key here. Did you mean 'port'?  (host, port, workers, request_timeout, stream_keepalive, \
-max_body, drain_timeout, upstream_client, fetch_private_addresses)
+max_body, drain_timeout, upstream_client, upstream_proxy, fetch_private_addresses)
 config.yaml:4:31  providers.groq.api_key
   environment variable GROQ_API_KEY is not set. Export it, or write ${GROQ_API_KEY:-} to disable this provider.
 config.yaml:5:15  providers.gpu.type

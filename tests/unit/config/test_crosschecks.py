@@ -123,6 +123,8 @@ def test_a_wrong_model_is_told(tmp_path: Path, target: str, rest: str, place: st
     [
         ("auth: {mode: open}\nserver: {host: 0.0.0.0}", "'open' would let anybody in who can reach 0.0.0.0"),
         ("auth: {mode: open}\nserver: {host: gateway.example}", "'open' would let anybody in"),
+        ("server: {upstream_proxy: 'http://p:1'}", "only 'upstream_client: httpx' uses a proxy"),
+        ("server: {upstream_proxy: 'p:s3cret@h', upstream_client: httpx}", "a proxy is written http://HOST:PORT"),
         ("auth: {admin_key: change-me}", "the value stands in an example; make a secret of your own"),
         ("auth: {admin_key: short}", "the key is shorter than 16 characters"),
         ("aliases: {a: m}", "the alias points to 'm', which is not a model."),
