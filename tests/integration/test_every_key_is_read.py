@@ -26,6 +26,7 @@ from gateway.config.schema import (
 )
 from tests.fakes.bridged import STAND_IN
 from tests.fakes.gateway_process import ROOT, until_ready
+from tests.fakes.gguf_files import write_decoder, write_lora
 
 ADMIN_KEY = "admin-key-0123456789"
 KEPT_FOR_CHECKS = {("Settings", "version")}
@@ -66,7 +67,7 @@ auth: {{admin_key: {ADMIN_KEY}}}
 storage: {{database_url: "sqlite+aiosqlite:///{folder}/gateway.db"}}
 providers:
   remote: {{type: openai_compatible, base_url: "https://127.0.0.1:9/v1", ca_file: ca.pem}}
-  local: {{type: local, model_path: empty.gguf, lora: [{{path: empty.gguf}}]}}
+  local: {{type: local, model_path: tiny.gguf, lora: [{{path: lora.gguf}}]}}
   fetched: {{type: local}}
   bridge: {{type: litellm_bridge, api_key: k}}
 models:
@@ -84,7 +85,8 @@ async def keys_read(folder: Path) -> set[tuple[str, str, str]]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     (folder / "config.yaml").write_text(config(folder, port))
-    (folder / "empty.gguf").write_bytes(b"")
+    write_decoder(folder / "tiny.gguf")
+    write_lora(folder / "lora.gguf")
     trustme.CA().cert_pem.write_to_path(str(folder / "ca.pem"))
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "tests.fakes.recorded_settings", "read.json", "serve", "-c", "config.yaml"),
