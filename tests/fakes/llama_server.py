@@ -1,7 +1,7 @@
 """llama.cpp's own server as a program of its own, with the words of `llama-server`: what a `command` may start.
 
 Run as a script: ``python llama_server.py -m FILE --host PATH.sock``. Beyond those words, ``--die`` ends it at once with
-a message, ``--helper`` lets it start another process that outlives it, and ``--deaf`` serves nothing.
+a message, ``--helper SECONDS`` lets it start a ``sleep`` that outlives it, and ``--deaf`` serves nothing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ def main() -> int:
     parser.add_argument("--embedding", action="store_true")
     parser.add_argument("--die", action="store_true")
     parser.add_argument("--deaf", action="store_true")
-    parser.add_argument("--helper", action="store_true")
+    parser.add_argument("--helper")
     options = parser.parse_args()
     print("this program has begun", file=sys.stderr)
     if options.die:
         print("and has nothing to live for", file=sys.stderr)
         return 3
     if options.helper:
-        subprocess.Popen(["sleep", "1234.5"])
+        subprocess.Popen(["sleep", options.helper])
     if not options.deaf:
         server = serve(options)
         print(f"it listens on {server}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -37,6 +38,12 @@ def command(*words: str) -> tuple[str, ...]:
 @pytest.fixture
 def decoder(tmp_path: Path) -> str:
     return str(write_decoder(tmp_path / "d.gguf"))
+
+
+@pytest.fixture
+def helper_mark() -> str:
+    """Seconds to sleep for, by which a process is known to be this test's."""
+    return f"{random.randrange(10**5, 10**6)}.{os.getpid()}"
 
 
 @pytest.fixture
@@ -178,31 +185,31 @@ async def test_it_is_unloaded_when_idle_and_started_again(make: Make, decoder: s
 
 
 @pytest.mark.parametrize("ending", ["stopped", "killed"])
-async def test_what_it_started_ends_with_it(make: Make, decoder: str, ending: str) -> None:
-    engine = make("-m", decoder, "--helper")
+async def test_what_it_started_ends_with_it(make: Make, decoder: str, helper_mark: str, ending: str) -> None:
+    engine = make("-m", decoder, "--helper", helper_mark)
     await engine.start()
     await engine.wait_ready(60)
-    (helper,) = running("1234.5")
+    (helper,) = running(f"sleep\0{helper_mark}")
 
     if ending == "killed":
         (served,) = (pid for pid in running(decoder) if pid != engine.pid)
         os.kill(served, signal.SIGKILL)
         async with asyncio.timeout(20):
-            while helper in running("1234.5"):
+            while helper in running(f"sleep\0{helper_mark}"):
                 await asyncio.sleep(0.02)
     await engine.stop()
 
-    await until_gone("1234.5")
+    await until_gone(f"sleep\0{helper_mark}")
 
 
-async def test_nothing_of_it_outlives_a_killed_parent(decoder: str, tmp_path: Path) -> None:
+async def test_nothing_of_it_outlives_a_killed_parent(decoder: str, helper_mark: str) -> None:
     code = f"""
 import asyncio
 from local_engine.engine import LocalEngine
 from local_engine.options import EngineConfig
 
 async def main():
-    engine = LocalEngine(EngineConfig("own", command={command("-m", decoder, "--helper")!r}))
+    engine = LocalEngine(EngineConfig("own", command={command("-m", decoder, "--helper", helper_mark)!r}))
     await engine.start()
     await engine.wait_ready(60)
     print("ready", flush=True)
@@ -219,7 +226,7 @@ asyncio.run(main())
     await parent.wait()
 
     await until_gone(decoder)
-    await until_gone("1234.5")
+    await until_gone(f"sleep\0{helper_mark}")
 
 
 async def test_it_gets_neither_keys_nor_our_modules(make: Make, monkeypatch: pytest.MonkeyPatch, decoder: str) -> None:
