@@ -14,6 +14,7 @@ from adapters.draft import AnswerNeeds, Draft, Unsupported
 from adapters.endpoint_patches import CHAT_ONLY, EndpointPatches
 from adapters.errors import ProviderError
 from adapters.fine_tunes import AdapterNaming
+from adapters.functions import FUNCTION_CALL, FUNCTIONS, IN_OLD_WORDS, as_tools
 from adapters.message_facts import message_facts
 from adapters.message_patches import MessagePatches
 from adapters.patches import unsupported
@@ -93,6 +94,10 @@ class Adapter:
         self._ask_for_usage = usage is None or usage.support in (Support.NATIVE, Support.CONDITIONAL, Support.LIMITED)
         self._messages = MessagePatches(message_facts(spec, self._provider, canonical))
         added_always = {**spec.context.ask_for_error, **spec.defaults}
+        self._old_calls = FUNCTIONS not in {name.partition("(")[0] for name in spec.extra_params}
+        if self._old_calls:
+            self.patched |= {FUNCTIONS, FUNCTION_CALL}
+            self.special |= {FUNCTIONS} if "tools" in self.special else set()
         self._defaults = [(name, msgspec.Raw(_encode(value))) for name, value in added_always.items()]
         self._text_defaults = [pair for pair in self._defaults if pair[0] not in CHAT_ONLY]
         self._endpoints = {
@@ -126,6 +131,8 @@ class Adapter:
         that would be refused or have changed, and not kept. The requests of a shape, *after*, are shown only to the
         shapes behind it.
         """
+        if FUNCTIONS in body and self._old_calls and operation is Operation.CHAT:
+            return self._with_tools(body, stream, unsupported, after)
         if self._counts_first:
             refuse_overflow(self.target, body, operation)
         draft = Draft(body.copy(), operation, stream, unsupported)
@@ -166,6 +173,20 @@ class Adapter:
             self._quirk(out, operation, self.target)
         changes = tuple(draft.adjustments) if draft.adjustments else _NO_CHANGES
         return Prepared(_encode(out), changes, None, draft.needs, draft.lossy)
+
+    def _with_tools(self, body: Body, stream: bool, unsupported: Unsupported, after: Shape | None) -> Prepared:
+        """The request with its functions as tools."""
+        modern, changes = as_tools(body)
+        try:
+            made = self.prepare(modern, Operation.CHAT, stream, unsupported, after)
+        except ProviderError as failure:
+            failure.param = IN_OLD_WORDS.get(failure.param or "", failure.param)
+            raise
+        if not changes:
+            return made
+        needs = AnswerNeeds() if made.needs is None or made.shape is not None else made.needs
+        needs.asked, needs.one_call = modern, True
+        return Prepared(made.body, (*changes, *made.adjustments), made.shape, needs, made.lossy)
 
     def _shapes_behind(self, after: Shape | None) -> tuple[Shape, ...]:
         shapes = self._shapes

@@ -34,8 +34,20 @@ class AnswerNeeds(msgspec.Struct):
     top_logprobs: int = 0
     call: str | None = None
     """The function that has to be called, where the provider was told so; empty for any, None where it is free."""
+    asked: Body | None = None
+    """The client's request with its functions as tools: the calls that come are told in its own words."""
     dimensions: int = 0
     """How long vectors have to be that the provider may have made longer."""
+
+
+def asked_in(needs: AnswerNeeds | None, body: Body) -> Body:
+    """What the answer is one to: the client's *body*, or what was made of it in newer words."""
+    return body if needs is None or needs.asked is None else needs.asked
+
+
+def of_the_words(needs: AnswerNeeds | None) -> AnswerNeeds | None:
+    """What is left to do with an answer that was put together from others, each with its own needs met."""
+    return None if needs is None or needs.asked is None else AnswerNeeds(asked=needs.asked, one_call=True)
 
 
 class Draft(msgspec.Struct):

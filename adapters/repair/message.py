@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from adapters.draft import AnswerNeeds
+from adapters.functions import old_style
 from adapters.repair import logprobs
 from adapters.repair.calls import arguments_text
 from adapters.repair.choice import ChoiceRepair
@@ -65,6 +67,19 @@ def _mend_function_call(chunk: ChunkChoice, choice: ChoiceRepair, *, new_style: 
     choice.function_call = (choice.function_call or "") + text
     if text != found:
         chunk.put("function_call", {**call, "arguments": text})
+
+
+def in_old_words(chunks: Iterable[ChunkChoice], needs: AnswerNeeds) -> None:
+    """Tell calls as those of functions, where the client has asked for these."""
+    if needs.asked is None:
+        return
+    for chunk in chunks:
+        if "tool_calls" in chunk.delta:
+            call = old_style(value_of(chunk.take("tool_calls")))
+            if call is not None:
+                chunk.put("function_call", call)
+        if value_of(chunk.choice.get("finish_reason")) == "tool_calls":
+            chunk.put_reason("function_call")
 
 
 def name_reasoning(chunk: ChunkChoice, rules: Rules) -> None:

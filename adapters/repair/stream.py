@@ -16,7 +16,7 @@ from adapters.repair.choice import ChoiceRepair
 from adapters.repair.chunk import ChunkChoice, holds, object_of, value_of
 from adapters.repair.envelope import Envelope
 from adapters.repair.finish import FAILED, STOP, settled, was_cut
-from adapters.repair.message import mend_delta
+from adapters.repair.message import in_old_words, mend_delta
 from adapters.repair.rules import Rules
 from adapters.repair.steady import find_slot
 from adapters.stream import StreamEvent, read_event
@@ -67,6 +67,7 @@ class StreamRepair:
         self._rules = rules
         self._chat = operation is Operation.CHAT
         self._needs = needs or _NO_NEEDS
+        request = self._needs.asked or request
         self._request = request
         self._new_style = "tools" in request
         self._expected = choices_asked_for(request)
@@ -110,6 +111,8 @@ class StreamRepair:
         begun = known is not None and known.started
         for chunk in chunks:
             out += self._take_choice(chunk)
+        if self._needs.asked is not None:
+            in_old_words(out, self._needs)
         self._last = chunks[-1]
         self._look_around()
         if len(chunks) == len(out) == 1 and out[0] is chunks[0]:
@@ -124,7 +127,7 @@ class StreamRepair:
         """Where the text stands in *event*, which was the last to be taken and came out as one, and in what came of it;
         None where the same would not come of the next event that differs in nothing but its text."""
         choice = self._steady
-        if choice is None or choice.reason is not None or choice.pending:
+        if choice is None or choice.reason is not None or choice.pending or self._needs.asked is not None:
             return None
         return find_slot(event, choice, self._rules, chat=self._chat)
 
@@ -143,6 +146,7 @@ class StreamRepair:
             for index, choice in self._choices.items():
                 if choice.reason is None:
                     out += self._finish(self._last.like(index), choice, self._rules.finish.missing)
+        in_old_words(out, self._needs)
         return [chunk.event() for chunk in out]
 
     def release(self) -> list[StreamEvent]:
@@ -153,6 +157,7 @@ class StreamRepair:
         for index, choice in self._choices.items():
             if choice.reason is None:
                 out += choice.release(self._last.like(index))
+        in_old_words(out, self._needs)
         return [chunk.event() for chunk in out]
 
     def mend_top(self, top: dict[str, Any]) -> bool:
@@ -169,6 +174,7 @@ class StreamRepair:
         if found.reason is None:
             # A provider may leave the reason out; clients that wait for one would wait for ever.
             out += self._finish(chunk.like(), found, self._rules.finish.missing or STOP)
+        in_old_words(out, self._needs)
         return out
 
     # One choice of an event

@@ -9,7 +9,7 @@ from typing import Final
 
 from adapters import answers
 from adapters.adapter import refuse_operation
-from adapters.draft import AnswerNeeds
+from adapters.draft import AnswerNeeds, asked_in, of_the_words
 from adapters.embeddings import with_encoding
 from adapters.errors import ProviderError
 from adapters.pricing import estimated_tokens
@@ -66,7 +66,8 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
         clock = AttemptClock(services.deadlines, now, call.task, attempt.started + limits.first_event_seconds, total)
         if prepared.shape is not None:
             calls = ShapedCalls(call, attempt, backend, head, clock, limits.first_event_seconds, services)
-            response, needs = await calls.begin(prepared.shape, call.body), None
+            needs = of_the_words(prepared.needs)
+            response = await calls.begin(prepared.shape, asked_in(needs, call.body))
         else:
             hop = services.hop_header_after(call.hops) if call.hops else services.hop_header
             response = await backend.upstream.send(head, prepared.body, hop, attempt)
@@ -84,7 +85,7 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
                 usage = _whole(call, attempt, route, backend, response, raw, needs, now)
         except ProviderError as failure:
             response.close()
-            usage = await _rescued(call, attempt, route, backend, head, out, clock, failure, services)
+            usage = await _rescued(call, attempt, route, backend, head, out, clock, failure, needs, services)
     except ProviderError as failure:
         if failure.kind is FailureKind.INTERRUPTED:
             failure.kind = FailureKind.RESET  # nothing was passed on: it may be tried again
@@ -121,23 +122,24 @@ async def _rescued(
     out: StreamOut | None,
     clock: AttemptClock,
     failure: ProviderError,
+    needs: AnswerNeeds | None,
     services: Services,
 ) -> Usage | None:
     """Answer all the same what ended in *failure*, where there is a way; else the failure is raised."""
-    found = None
+    found, body, needs = None, asked_in(needs, call.body), of_the_words(needs)
     if attempt.tally is None and not attempt.first_content:
-        found = find_rescue(backend.adapter, call, call.body, failure, call.operation, stream=call.stream)
+        found = find_rescue(backend.adapter, call, body, failure, call.operation, stream=call.stream)
     if found is None:
         raise failure
     rescue, shape = found
     calls = ShapedCalls(call, attempt, backend, head, clock, route.model.first_event_seconds, services)
-    response = await calls.begin_again(rescue, shape, failure)
+    response = await calls.begin_again(rescue, shape, failure, body)
     try:
         if out is not None:
-            usage = await _stream(call, attempt, route, backend, out, clock, response, None, services.clock)
+            usage = await _stream(call, attempt, route, backend, out, clock, response, needs, services.clock)
         else:
             raw = await response.read(MAX_ANSWER_BYTES)
-            usage = _whole(call, attempt, route, backend, response, raw, None, services.clock)
+            usage = _whole(call, attempt, route, backend, response, raw, needs, services.clock)
     finally:
         response.close()
     rescue.worked()

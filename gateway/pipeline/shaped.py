@@ -78,17 +78,17 @@ class ShapedCalls:
     def _heard(self) -> None:
         self._clock.content_came(self._services.clock(), self._first_event_seconds)
 
-    async def begin_again(self, rescue: Rescue, shape: Shape, failure: ProviderError) -> UpstreamResponse:
-        """The answer to the client's own body, which has ended in *failure*, by way of what *rescue* found."""
-        call, attempt = self._call, self._attempt
-        refused = self.tally.begin(call.body)
+    async def begin_again(self, rescue: Rescue, shape: Shape, failure: ProviderError, body: Body) -> UpstreamResponse:
+        """The answer to *body*, the client's own, which has ended in *failure*, by way of what *rescue* found."""
+        attempt = self._attempt
+        refused = self.tally.begin(body)
         refused.sent, refused.status, refused.failure = attempt.sent, attempt.status, failure
         refused.usage = failure.used
         attempt.status = None
         self._clock.wait_again()
         self._rescuing[shape] = rescue
         self._tell((Adjustment(shape.param, shape.action),))
-        return await self.begin(shape, call.body)
+        return await self.begin(shape, body)
 
     # Whole answers
 

@@ -16,7 +16,7 @@ from tests.fakes.prepared import adapter_of, one, sent_by
 REJECTED = {"support": "rejected"}
 OF_THEIR_OWN = {
     "stop", "n", "parallel_tool_calls", "stream", "max_tokens", "max_completion_tokens", "tool_choice",
-    "response_format",
+    "response_format", "functions",
 }  # fmt: skip
 """Parameters with ways of their own, told in tests of their own."""
 
@@ -228,7 +228,7 @@ KNOWN = {"logprobs", "top_logprobs", "logit_bias", "tools", "modalities", "web_s
 USES: dict[str, Any] = {
     "logprobs": True, "top_logprobs": 2, "logit_bias": {"5": 1}, "modalities": ["text", "audio"], "best_of": 3,
     "tools": [{"type": "function", "function": {"name": "f"}}], "web_search_options": {}, "echo": True,
-    "dimensions": 5, "functions": [{"name": "f"}],
+    "dimensions": 5,
 }  # fmt: skip
 
 

@@ -115,7 +115,6 @@ MISREAD = [
     (COMPLETIONS, text(max_tokens=0), "max_tokens"),
 ]
 LACKING = [
-    (CHAT, chat_body(functions=[TOOL["function"]]), "functions"),
     (CHAT, said([{"type": "text", "text": "What is it?"}, IMAGE]), "messages[0].content[1]"),
     (CHAT, said([{"type": "input_audio", "input_audio": {}}]), "messages[0].content[0]"),
     (CHAT, said([{"type": "file", "file": {}}]), "messages[0].content[0]"),
