@@ -23,6 +23,7 @@ _encode = msgspec.json.Encoder().encode
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SAFE_DIGITS = 4
 """A number this short is a finite double, or an integer of 64 bits, whatever it says."""
+_SHORT_BYTES = 1024
 _LARGE_NUMBER = re.compile(rb"-?[0-9]{19,}|.*[eE].*", re.DOTALL)
 
 _HALF_PAIR = (
@@ -66,6 +67,8 @@ def decode_members(raw: bytes | bytearray) -> Body:
 
 
 def _count(text: bytes | bytearray, character: bytes) -> int:
+    if len(text) < _SHORT_BYTES:
+        return text.count(character)
     # bytes.count() looks at every byte for itself; this takes strides.
     return len(text) - len(text.replace(character, b""))
 

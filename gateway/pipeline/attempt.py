@@ -163,7 +163,7 @@ def _whole(
     now: Callable[[], float],
 ) -> Usage | None:
     """Check an answer that came in one piece, *raw*, and send it."""
-    whole = read_whole(raw, response.headers, backend.adapter, call.operation, needs, call.body)
+    whole = read_whole(raw, response, backend.adapter, call.operation, needs, call.body)
     body, usage = whole.body, whole.usage
     if call.encoding and whole.answer is not None:
         body = _encoded(call, body, whole.answer, attempt.target.provider)

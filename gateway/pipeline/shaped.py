@@ -114,9 +114,7 @@ class ShapedCalls:
         opened = await self._send(body, prepared)
         try:
             raw = await opened.response.read(MAX_ANSWER_BYTES)
-            read = read_whole(
-                raw, opened.response.headers, self._backend.adapter, self._operation, prepared.needs, body
-            )
+            read = read_whole(raw, opened.response, self._backend.adapter, self._operation, prepared.needs, body)
         except ProviderError as failure:
             opened.sent.failure, opened.sent.usage = failure, failure.used
             raise

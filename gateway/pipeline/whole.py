@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -42,7 +41,7 @@ class Whole(msgspec.Struct, eq=False):
 
 def read_whole(
     body: bytes,
-    headers: Mapping[str, str],
+    response: UpstreamResponse,
     adapter: Adapter,
     operation: Operation,
     needs: AnswerNeeds | None = None,
@@ -50,13 +49,13 @@ def read_whole(
 ) -> Whole:
     """A good answer as OpenAI would have said it; one that came as a stream is put together.
 
-    *body* and *headers* are as they came; *needs* and *request* are what was prepared, and from what. `ProviderError`
-    for an answer that is none.
+    *body* is that of *response*, as it came; *needs* and *request* are what was prepared, and from what. Raises
+    `ProviderError` for an answer that is none.
     """
     if needs is None and (usage := adapter.repair.plain(body, operation)) is not None:
         return Whole(body, usage)
     provider = adapter.target.provider
-    content_type = headers.get("content-type", "").lower()
+    content_type = response.headers.get("content-type", "").lower()
     if content_type.startswith("text/event-stream"):
         body = _folded(body, adapter, operation, needs, request or {})
     elif content_type.startswith("text/html"):

@@ -89,8 +89,10 @@ class UpstreamResponse(Protocol):
     """An answer whose head has come."""
 
     status: int
-    headers: Mapping[str, str]
-    """Names in lower case; repeated ones joined with a comma."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Names in lower case; repeated ones joined with a comma."""
 
     async def read(self, limit_bytes: int) -> bytes:
         """The whole body; `ProviderError` TOO_LARGE past the limit, RESET or INTERRUPTED when it breaks off."""

@@ -14,14 +14,25 @@ from gateway.upstream.base import BodySink
 
 _LARGEST: Final = 16 * 1024
 """Bytes of a head; what is larger, or in any way unusual, is the parser's business."""
-_MOST_HEADERS: Final = 100
-_HEAD: Final = re.compile(
-    rb"HTTP/1\.1 ([2-5][0-9]{2}) [\t\x20-\x7e\x80-\xff]*\r\n"
-    rb"(?:[-!#$%&'*+.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)+\r\n"
-)
+_UNUSUAL: Final = (b"transfer-encoding", b"content-encoding", b"connection")
 _WITHOUT_BODY: Final = frozenset((b"204", b"304"))
-_LENGTH: Final = b"\r\ncontent-length:"
-_UNUSUAL: Final = re.compile(rb"\r\n(?:transfer-encoding|content-encoding|connection):")
+
+
+def _in_any_case(name: bytes) -> bytes:
+    letters = ((char.lower(), char.upper()) for char in name.decode("ascii"))
+    return "".join(f"[{lower}{upper}]" if lower != upper else lower for lower, upper in letters).encode("ascii")
+
+
+_LENGTH: Final = _in_any_case(b"content-length")
+_TEXT: Final = rb"[\t\x20-\x7e\x80-\xff]*"
+_LINE: Final = rb"(?!(?:%b):)[-!#$%%&'*+.^_`|~0-9A-Za-z]+:%b\r\n" % (
+    b"|".join([_LENGTH, *map(_in_any_case, _UNUSUAL)]),
+    _TEXT,
+)
+_HEAD: Final = re.compile(
+    rb"HTTP/1\.1 ([2-5][0-9]{2}) %b\r\n(?:%b){0,50}%b:[ \t]*([0-9]{1,12})[ \t]*\r\n(?:%b){0,50}\r\n"
+    % (_TEXT, _LINE, _LENGTH, _LINE)
+)
 
 
 def whole_answer(data: bytes) -> WholeAnswer | None:
@@ -29,18 +40,11 @@ def whole_answer(data: bytes) -> WholeAnswer | None:
     found = _HEAD.match(data, 0, _LARGEST)
     if found is None:
         return None
+    status, length = found.groups()
     end = found.end()
-    head = data[: end - 2].lower()
-    at = head.find(_LENGTH)
-    if at < 0 or head.find(_LENGTH, at + 1) >= 0 or _UNUSUAL.search(head):
+    if int(length) != len(data) - end or status in _WITHOUT_BODY:
         return None
-    digits = head[at + len(_LENGTH) : head.find(b"\r", at + 2)].strip(b" \t")
-    if not digits.isdigit() or len(digits) > 12 or int(digits) != len(data) - end:
-        return None
-    status = found[1]
-    if status in _WITHOUT_BODY or head.count(b"\n") > _MOST_HEADERS:
-        return None
-    return WholeAnswer(int(status), HeadLines(data[: end - 2], head), data[end:])
+    return WholeAnswer(int(status), data[end:], data[: end - 2])
 
 
 class HeadLines(Mapping[str, str]):
@@ -48,10 +52,10 @@ class HeadLines(Mapping[str, str]):
 
     __slots__ = ("_fields", "_head", "_lower")
 
-    def __init__(self, head: bytes, lower: bytes) -> None:
-        """*head* is everything up to the blank line, *lower* the same in lower case."""
+    def __init__(self, head: bytes) -> None:
+        """*head* is everything up to the blank line."""
         self._head = head
-        self._lower = lower
+        self._lower = head.lower()
         self._fields: dict[str, str] | None = None
 
     def get(self, name: str, default: str | None = None) -> str | None:  # type: ignore[override]  # no other default
@@ -89,9 +93,15 @@ class WholeAnswer(msgspec.Struct, eq=False):
     """Implements `UpstreamResponse`, with nothing left to wait for and nothing to give back."""
 
     status: int
-    headers: Mapping[str, str]
     _body: bytes
+    _head: bytes
+    """Everything up to the blank line."""
     _closed: bool = False
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Nobody asks for those of a usual answer."""
+        return HeadLines(self._head)
 
     async def read(self, limit_bytes: int) -> bytes:
         if len(self._body) > limit_bytes:
