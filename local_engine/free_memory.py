@@ -18,8 +18,13 @@ class FreeMemory:
     limit: int | None = None
 
     def describe(self) -> str:
-        within = f", within the container's limit of {self.limit / 1e9:.1f} GB" if self.limit is not None else ""
-        return f"{self.available / 1e9:.1f} GB are free{within}"
+        within = f", within the container's limit of {size(self.limit)}" if self.limit is not None else ""
+        return f"{size(self.available)} are free{within}"
+
+
+def size(count: int) -> str:
+    """Bytes as people say them."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 def free_memory(root: Path = _ROOT) -> FreeMemory | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from local_engine.errors import NotEnoughMemoryError
-from local_engine.free_memory import free_memory
+from local_engine.free_memory import free_memory, size
 from local_engine.gguf import Header, UnreadableGgufError, parts, read_header
 
 _log = logging.getLogger(__name__)
@@ -105,11 +105,6 @@ def describe(load: Load, need: Need) -> str:
     terms += [f"buffers {size(need.buffers)}"]
     later = f" and with time {size(need.prompt_cache)} more for its prompt cache" if need.prompt_cache else ""
     return f"the model takes about {size(need.at_once)} ({', '.join(terms)}){later}"
-
-
-def size(count: int) -> str:
-    """Bytes as people say them."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 def _advice(load: Load, available: int) -> str:

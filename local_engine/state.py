@@ -27,6 +27,9 @@ DOWN = frozenset({EngineState.FAILED, EngineState.STOPPING, EngineState.STOPPED}
 WELL = frozenset({EngineState.READY, EngineState.UNLOADED, EngineState.LOADING, EngineState.UNLOADING})
 """States in which nothing is wrong: requests are answered, now or when the model is loaded."""
 
+LOADED = frozenset({EngineState.READY, EngineState.UNLOADING})
+"""States in which the model is in memory and answers."""
+
 
 class Engine(Protocol):
     """A model that is, or will be, served at an address."""

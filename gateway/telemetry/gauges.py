@@ -10,6 +10,7 @@ from gateway.telemetry import names
 from gateway.telemetry.logging import lines_dropped
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.series import Labels
+from local_engine.state import LOADED
 
 
 def watch_parts(
@@ -23,6 +24,10 @@ def watch_parts(
     def queue_depth() -> Iterator[tuple[Labels, float]]:
         for provider, queue in current().backends.queues.items():
             yield (provider,), queue.waiting
+
+    def local_loaded() -> Iterator[tuple[Labels, float]]:
+        for provider, queue in current().backends.queues.items():
+            yield (provider,), float(queue.engine.state in LOADED)
 
     def target_healthy() -> Iterator[tuple[Labels, float]]:
         # A hosted target is taken to be well until it asks to be left alone; the attempts show its other failures.
@@ -43,5 +48,6 @@ def watch_parts(
 
     metrics.watch(names.RATELIMIT_REMAINING, ratelimit_remaining)
     metrics.watch(names.QUEUE_DEPTH, queue_depth)
+    metrics.watch(names.LOCAL_LOADED, local_loaded)
     metrics.watch(names.TARGET_HEALTHY, target_healthy)
     metrics.watch(names.LOG_LINES_DROPPED, lambda: [((), lines_dropped())])

@@ -65,6 +65,7 @@ FAMILIES = (
     Family(names.RETRIES, "counter", "Further tries at the same target.", ("model", "from", "to", "reason")),
     Family(names.FALLBACKS, "counter", "Moves to another target.", ("model", "from", "to", "reason")),
     Family(names.ADJUSTED, "counter", "Parameters changed for a provider.", ("provider", "param", "action")),
+    Family(names.LOCAL_LOADED, "gauge", "1 while a local model is in memory.", ("provider",), combine=max),
     Family(names.TARGET_HEALTHY, "gauge", "1 while a target can be used.", ("provider", "target"), combine=min),
     Family(
         names.RATELIMIT_REMAINING,

@@ -11,15 +11,19 @@ from typing import Any
 
 import pytest
 
+from local_engine import memory
 from local_engine.engine import LocalEngine
+from local_engine.free_memory import FreeMemory
 from local_engine.state import EngineState
 from tests.fakes.gateway import RunningGateway, running_gateway
 from tests.fakes.gateway_process import GatewayProcess, gateway_process
 from tests.fakes.gguf_files import write_decoder, write_encoder, write_lora
 from tests.fakes.raw_client import Answer, post
+from tests.soak.watched import metric
 from tests.unit.reload.reloading import ADMIN_KEY, reload_to
 
 CHAT = "/v1/chat/completions"
+LOADED = "gateway_local_model_loaded"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="engines are shared by unix sockets and locks")
 
 
@@ -127,6 +131,8 @@ async def test_models_take_turns_in_memory_and_the_gateway_stays_ready(tmp_path:
             client = await gateway.connect()
             await client.send(b"GET /health/ready HTTP/1.1\r\nhost: g\r\n\r\n")
             assert (await client.answer()).status == 200
+            loaded = {provider: await metric(gateway.port, LOADED, f'provider="{provider}"') for provider in providers}
+            assert loaded == {provider: float(provider == name) for provider in providers}
 
         assert [engine.pid is not None for engine in engines] == [True, False, False]
         assert [engine.loads for engine in engines] == [2, 1, 1]
@@ -175,3 +181,24 @@ async def test_workers_share_models_of_which_only_one_is_loaded(tmp_path: Path) 
 
     assert [answer.status for answer in answers] == [200] * 12
     assert "Traceback" not in gateway.errors
+
+
+async def test_a_model_without_memory_is_refused_to_clients_and_explained_to_operators(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "free_memory", lambda: FreeMemory(20 << 20, 64 << 20))
+    async with running_gateway(settings({"m": local(write_decoder(tmp_path / "d.gguf"))})) as gateway:
+        await gateway.wait_for(lambda: bool(engine_of(gateway, "m").last_error), 20)
+        refused = await gateway.post(CHAT, chat("m"), timeout=60)
+        client = await gateway.connect()
+        await client.send(b"GET /health/ready HTTP/1.1\r\nhost: g\r\n\r\n")
+        health = await client.answer()
+
+        monkeypatch.setattr(memory, "free_memory", lambda: FreeMemory(1 << 40))
+        await gateway.wait_for(lambda: engine_of(gateway, "m").state is EngineState.READY, 60)
+        assert await said(gateway, "m"), "as soon as there is enough, it is loaded"
+
+    assert refused.status == 503
+    assert b" MB" not in refused.body
+    assert health.status == 503
+    assert b"within the container's limit of 67 MB" in health.body

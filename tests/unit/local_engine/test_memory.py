@@ -112,7 +112,7 @@ def test_a_model_that_does_not_fit_is_refused_with_figures_and_what_would_help(
     message = str(refusal.value)
     assert "about 2.2 GB" in message
     assert "context 2.1 GB for 2 slots of 8192 tokens" in message
-    assert "0.7 GB are free, within the container's limit of 1.1 GB" in message
+    assert "734 MB are free, within the container's limit of 1.1 GB" in message
     assert "With `context: 2048` it takes" in message
     assert "`memory_check: warn`" in message
 

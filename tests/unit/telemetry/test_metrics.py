@@ -19,6 +19,7 @@ from gateway.telemetry.gauges import watch_parts
 from gateway.telemetry.metrics import FAMILIES, Metrics
 from gateway.telemetry.names import OUTCOMES, Outcome
 from gateway.telemetry.snapshots import Snapshots
+from local_engine.state import EngineState
 from tests.unit.telemetry.prometheus_text import ParsedFamily, parse
 
 
@@ -189,7 +190,7 @@ def test_the_state_of_targets_and_engines_is_read_at_the_scrape() -> None:
     catalog = Catalog({"small": Model("small", (local, target()))}, {}, {})
     unusable = {"local/small"}
     parts = SimpleNamespace(
-        queues={"local": SimpleNamespace(waiting=3)},
+        queues={"local": SimpleNamespace(waiting=3, engine=SimpleNamespace(state=EngineState.UNLOADED))},
         unusable=lambda now: unusable,
         limits=lambda: iter(()),
     )
@@ -206,6 +207,7 @@ def test_the_state_of_targets_and_engines_is_read_at_the_scrape() -> None:
     assert healthy() == {"local/small": 1, hosted: 1}
     parsed = scrape(metrics)
     assert parsed[names.QUEUE_DEPTH].value(names.QUEUE_DEPTH, provider="local") == 3
+    assert parsed[names.LOCAL_LOADED].value(names.LOCAL_LOADED, provider="local") == 0
     assert parsed[names.LOG_LINES_DROPPED].value(names.LOG_LINES_DROPPED) == 0
 
 
