@@ -19,6 +19,9 @@ from adapters.stream import StreamEvent
 _decode_text = msgspec.json.Decoder(str).decode
 # Where no quote and no letter is hidden, a member's name can neither be part of a text nor be written otherwise.
 _HIDING: Final = (b'\\"', b"\\u")
+# OpenAI ends each event with letters that are there to hide its length, unless asked not to (API reference, page The
+# chat completion chunk object, 2026-11-30).
+_PADDING: Final = re.compile(rb'(.*"obfuscation"\s*:\s*")[^"]*("\}\n\n)', re.DOTALL)
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -50,6 +53,7 @@ class Pattern:
         "_start",
         "_stop",
         "_tail",
+        "_to_padding",
         "_watch",
         "text_bytes",
     )
@@ -63,7 +67,9 @@ class Pattern:
     ) -> None:
         """*parts* stand around the text in what comes, and between where it is said twice; *told* around it in what is
         told. *other_bytes* count as text besides."""
-        self._before, self._after, self._watch = parts[0], parts[-1], watch
+        self._before, self._watch = parts[0], watch
+        padded = _PADDING.fullmatch(parts[-1]) if told == parts else None
+        self._to_padding, self._after = padded.groups() if padded is not None else (b"", parts[-1])
         self._between = parts[1] if len(parts) > 2 else b""
         self._head, self._tail = told if told != parts else (b"", b"")
         # With the quotes, which are the last and the first of what stands around.
@@ -76,7 +82,13 @@ class Pattern:
         """What the client gets for *raw*; None for an event that is not of this stretch, or has to be looked at."""
         if not (raw.startswith(self._before) and raw.endswith(self._after)):
             return None
-        quoted = raw[self._start : self._stop]
+        if self._to_padding:
+            stop = raw.find(self._to_padding, self._start + 1)
+            if stop < 0 or not raw[stop + len(self._to_padding) : -len(self._after)].isalnum():
+                return None
+            quoted = raw[self._start : stop + 1]
+        else:
+            quoted = raw[self._start : self._stop]
         if self._between:
             once = quoted[: (len(quoted) - len(self._between)) // 2 + 1]
             if quoted != once[:-1] + self._between + once[1:]:

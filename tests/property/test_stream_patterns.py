@@ -76,8 +76,10 @@ def streams(draw: st.DrawFn) -> list[Payload]:
     payloads = [chunk(0, members, {"role": "assistant", "content": ""})] * draw(st.integers(0, 1))
     for _ in range(draw(st.integers(1, 4))):
         index = draw(st.sampled_from([0, 0, 0, 0, 1]))
-        extra: Payload = draw(st.sampled_from([{}, {}, {}, {"x_groq": {"id": "r"}}, {"model": "other"}]))
+        extra: Payload = draw(st.sampled_from([{}, {}, {}, {"x_groq": {"id": "r"}}, {"model": "other"}, PADDED]))
         run = [chunk(index, {**members, **extra}, delta) for delta in draw(said() | called())]
+        if extra is PADDED:
+            run = [payload | {"obfuscation": draw(st.sampled_from(["aB3", "x", "", '"']))} for payload in run]
         odd = draw(st.sampled_from([{}] * 12 + ODDITIES))
         for payload in run[draw(st.integers(0, len(run))) :]:
             payload["choices"][0] |= odd
@@ -89,6 +91,7 @@ def streams(draw: st.DrawFn) -> list[Payload]:
     return [*payloads, *ends]
 
 
+PADDED: Payload = {"usage": None}
 ODDITIES: list[Payload] = [{"finish_reason": "stop"}, {"finish_reason": "tool_calls"}, {"logprobs": -0.5}, {"index": 1}]
 NEEDS = st.sampled_from([None, None, AnswerNeeds(stops=("END", "b")), AnswerNeeds(one_call=True)])
 WIRES = st.fixed_dictionaries(

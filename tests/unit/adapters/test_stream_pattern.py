@@ -83,6 +83,33 @@ def test_a_text_that_is_said_twice_is_told_once() -> None:
     assert pattern_of(twice(b"a", b"b"), TOLD + b"b" + AFTER, TWICE) is None
 
 
+def test_what_hides_the_length_of_an_event_may_differ() -> None:
+    def padded(text: bytes, padding: bytes) -> bytes:
+        return (BEFORE + text + AFTER).replace(b"]}\n\n", b'],"obfuscation":"%b"}\n\n' % padding)
+
+    pattern = pattern_of(padded(b"word", b"aB3"))
+    assert pattern is not None
+    raw = padded(rb"a\n", b"x")
+    assert pattern.told(raw) == raw
+    assert pattern.text_bytes == 3
+    for text, padding in (
+        (b"", b"x"),
+        (b'"', b"x"),
+        (b"a", b'"'),
+        (b"a", b"\\"),
+        (b"a", b'b"},"x":{"c'),
+        (b"\xff", b"x"),
+    ):
+        assert pattern.told(padded(text, padding)) is None
+    for odd in (padded(b"a", b"x")[:-9], padded(b"a", b"x") + padded(b"b", b"y"), BEFORE + b"a" + AFTER):
+        assert pattern.told(odd) is None
+    told = padded(b"word", b"aB3").replace(b'"m"', b'"n"')
+    rewritten = pattern_of(padded(b"word", b"aB3"), told)
+    assert rewritten is not None
+    assert rewritten.told(raw) is None
+    assert rewritten.told(padded(b"so", b"aB3")) == told.replace(b"word", b"so")
+
+
 def test_a_watch_sees_each_text_that_is_known_and_may_refuse_it() -> None:
     seen: list[str] = []
 
