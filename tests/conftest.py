@@ -10,6 +10,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from adapters.catalogue.snapshot import Snapshot
+from tests.fakes.price_snapshot import SNAPSHOT
+
 # How long an example takes tells how busy the machine is, and nothing about the code.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
@@ -19,6 +22,13 @@ def pytest_collection_finish() -> None:
     """Keep the garbage collector from going through ten thousand tests in every test that calls it."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def price_snapshot(monkeypatch: pytest.MonkeyPatch) -> Snapshot:
+    """The tests' own snapshot of price lists, in place of the one that is shipped."""
+    monkeypatch.setattr("adapters.catalogue.merged.shipped_snapshot", lambda: SNAPSHOT)
+    return SNAPSHOT
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gateway.cli.main import command_app
+from tests.fakes.price_snapshot import LISTED
 
 CONFIG = """\
 providers:
@@ -56,11 +57,12 @@ def test_listing_is_what_the_command_does_without_a_word(config: str) -> None:
     run("models", "-c", config, "list", code=2)
 
 
-def test_the_whole_catalogue_holds_models_of_our_files_and_of_the_snapshot(home: Path) -> None:
+@pytest.mark.usefixtures("home", "price_snapshot")
+def test_the_whole_catalogue_holds_models_of_our_files_and_of_the_snapshot() -> None:
     rows = {row["target"]: row for row in json.loads(run("models", "list", "--all", "--json").stdout)}
 
     assert rows["groq/openai/gpt-oss-120b"]["price_from"].startswith("groq.yaml")
-    assert rows["together/Qwen/Qwen2.5-72B-Instruct-Turbo"]["price_from"].startswith("litellm")
+    assert rows[f"together/{LISTED.id}"]["price_from"].startswith("litellm")
     assert rows["groq/whisper-large-v3"]["price"] == {"an hour of sound": "0.111"}
     assert rows["groq/llama-3.3-70b-versatile"]["state"] == "retired"
     assert rows["groq/llama-3.3-70b-versatile"]["successor"]

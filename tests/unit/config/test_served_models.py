@@ -10,6 +10,7 @@ import pytest
 
 from gateway.config.served import Served, check_served
 from gateway.settings import ConfigError, Settings, load_settings
+from tests.fakes.price_snapshot import GONE
 
 
 def served(target: dict[str, Any], provider: dict[str, Any], today: str = "2026-11-30") -> Served:
@@ -98,8 +99,9 @@ def test_the_providers_own_address_may_be_written_out(address: str) -> None:
     assert len(served(target, {"type": "together", "base_url": address}).findings) == 1
 
 
+@pytest.mark.usefixtures("price_snapshot")
 def test_what_only_other_peoples_lists_call_retired_is_not_refused() -> None:
-    result = served({"model": "gpt-4-0613"}, {"type": "openai"}, "2036-01-01")
+    result = served({"model": GONE.id}, {"type": "openai"}, "2036-01-01")
 
     assert result.findings == []
     assert ["litellm" in note for note in result.notes] == [True]

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from adapters.catalogue.snapshot import Snapshot, shipped_snapshot
+from adapters.catalogue.snapshot import Snapshot
 from adapters.pricing import cost_nusd
 from adapters.target import Target
 from adapters.types import Price, Usage
 from gateway.catalog import Catalog
 from gateway.settings import load_settings
+from tests.fakes.price_snapshot import LISTED
 
 PROVIDERS = """\
 providers:
@@ -41,19 +42,17 @@ def test_then_the_providers_file(tmp_path: Path) -> None:
     assert target.price_from.startswith("groq.yaml (")
 
 
-def test_then_the_snapshot_with_its_date(tmp_path: Path) -> None:
-    target = target_of(tmp_path, "{provider: together, model: Qwen/Qwen2.5-72B-Instruct-Turbo}")
-    snapshot = shipped_snapshot()
-    record = snapshot.models["together"]["Qwen/Qwen2.5-72B-Instruct-Turbo"]
+def test_then_the_snapshot_with_its_date(tmp_path: Path, price_snapshot: Snapshot) -> None:
+    target = target_of(tmp_path, f"{{provider: together, model: {LISTED.id}}}")
 
-    assert target.price is not None
-    assert target.price == record.price
-    assert target.price_from.startswith(f"litellm ({snapshot.as_of})")
-    assert target.context_window == record.context_window
+    assert target.price == Price(1_200_000, 3_600_000)
+    assert target.price_from == f"litellm ({price_snapshot.as_of})"
+    assert target.context_window == LISTED.context_window
 
 
+@pytest.mark.usefixtures("price_snapshot")
 def test_a_limit_of_other_peoples_lists_never_shortens_an_answer(tmp_path: Path) -> None:
-    target = target_of(tmp_path, "{provider: together, model: Qwen/Qwen3.7-Max}")
+    target = target_of(tmp_path, f"{{provider: together, model: {LISTED.id}}}")
 
     assert target.record is not None
     assert target.record.max_output_tokens is not None
