@@ -19,8 +19,9 @@ from adapters.shapes.bodies import is_used, value_of
 from adapters.shapes.json_answer import json_in
 from adapters.shapes.json_schema import Schema
 from adapters.shapes.tool_schema import made_call, read_tools
+from adapters.shapes.tools_refused import AskAgain
 from adapters.spec import ErrorCaseSpec
-from adapters.types import Action, Body, Operation
+from adapters.types import Body, Operation
 
 _LONGEST: Final = 65_536
 # How Llama and Qwen write calls when they do not write plain JSON: <function=name>{…}</function>,
@@ -48,19 +49,12 @@ class SalvageCall:
 
 
 @dataclass(frozen=True, slots=True)
-class _Salvaged:
+class _Salvaged(AskAgain):
+    """The calls that the model wrote; the same request once more where there are none."""
+
     generation: str | None
 
-    param: ClassVar[str] = "tools"
-    action: ClassVar[Action] = Action.EMULATED
     lossy: ClassVar[bool] = False
-    triggers: ClassVar[frozenset[str]] = frozenset(("tools",))
-
-    def applies(self, draft: Draft) -> bool:
-        return True
-
-    def first(self, body: Body) -> Body:
-        return body
 
     async def answer(self, body: Body, caller: Caller) -> Outcome:
         calls = _calls_in(self.generation or "", body)
