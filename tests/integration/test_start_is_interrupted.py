@@ -56,12 +56,14 @@ async def command(
         env={**kept, "PYTHONPATH": str(ROOT), "GATEWAY_LOCAL_DIR": str(folder), **environ},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
     )
     try:
         yield process
     finally:
-        if process.returncode is None:
-            process.kill()
+        # What it has started holds its outputs open, and asyncio waits for these.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
 
 
@@ -96,12 +98,22 @@ async def test_a_migration_that_waits_for_a_lock(tmp_path: Path, number: signal.
 
 
 async def until_open(process: asyncio.subprocess.Process, file: Path) -> None:
-    """Return once *process* has *file* open."""
-    folder = Path(f"/proc/{process.pid}/fd")
-    async with asyncio.timeout(20):
-        while not any(_target(link) == str(file) for link in folder.iterdir()):
+    """Return once *process*, or one that it has started to migrate, has *file* open."""
+    async with asyncio.timeout(40):
+        while not any(_target(link) == str(file) for pid in _with_children(process.pid) for link in _open_files(pid)):
             assert process.returncode is None
             await asyncio.sleep(0.02)
+
+
+def _with_children(pid: int) -> list[int]:
+    return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+
+
+def _open_files(pid: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:  # it has just ended
+        return []
 
 
 def _target(link: Path) -> str:
