@@ -17,12 +17,11 @@ from adapters.registry import load_spec
 from adapters.spec import Kind, ProviderSpec
 from adapters.target import Target
 from adapters.types import Price
+from gateway.config.model_settings import ModelSettings, TargetSettings
 from gateway.config.schema import (
     LOCAL_SLOTS,
     PATTERN_END,
-    ModelSettings,
     ProviderSettings,
-    TargetSettings,
 )
 from gateway.local_models import context_of, fine_tunes_of, local_model_name
 from gateway.settings import Settings

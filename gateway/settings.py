@@ -13,16 +13,15 @@ from gateway.__about__ import COMMAND
 from gateway.config.environment import CONFIG_VARIABLE
 from gateway.config.interpolate import interpolate
 from gateway.config.loading import NO_FILE, Loading
+from gateway.config.model_settings import ModelSettings, TargetSettings
 from gateway.config.problems import ConfigError
 from gateway.config.schema import (
     FILE_KEYS,
     AuthSettings,
-    ModelSettings,
     ProviderSettings,
     ServerSettings,
     Settings,
     StorageSettings,
-    TargetSettings,
     TelemetrySettings,
 )
 from gateway.config.zero import tree_from_environment

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from adapters.fine_tunes import PLACEHOLDER, adapter_of
 from adapters.located_yaml import Path
 from adapters.spec import LoraSpec, ProviderSpec
-from gateway.config.schema import PATTERN_END, ModelSettings, ProviderSettings, TargetSettings
+from gateway.config.model_settings import ModelSettings, TargetSettings
+from gateway.config.schema import PATTERN_END, ProviderSettings
 
 Finding = tuple[Path, bool, str]
 

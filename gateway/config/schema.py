@@ -7,18 +7,18 @@ is decided in `crosscheck.py`, what depends on the provider in `gateway/catalog.
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_serializer
+from pydantic import BeforeValidator, Field, SecretStr, field_serializer
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from adapters.draft import Unsupported
 from adapters.spec import ProviderSpec
 from gateway.__about__ import ENV_PREFIX
+from gateway.config.model_settings import ModelSettings
+from gateway.config.section import Section
 from gateway.config.units import Bytes, Seconds
 
 LOCAL_TYPE = "local"
@@ -41,10 +41,6 @@ LOCAL_SLOTS = 2
 _PASSWORD = re.compile(r"(://[^:/@]*:)[^/]*@")
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
 def _lower(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
@@ -53,7 +49,7 @@ def _none_if_empty(value: Any) -> Any:
     return None if value == "" else value
 
 
-class ServerSettings(_Section):
+class ServerSettings(Section):
     """Where to listen, and the limits of a request."""
 
     host: str = Field(default="127.0.0.1", description="Address to listen on; 0.0.0.0 for all.")
@@ -86,7 +82,7 @@ class ServerSettings(_Section):
             return False
 
 
-class AuthSettings(_Section):
+class AuthSettings(Section):
     """Who may use the gateway."""
 
     mode: Literal["keys", "open"] = Field(
@@ -97,7 +93,7 @@ class AuthSettings(_Section):
     )
 
 
-class StorageSettings(_Section):
+class StorageSettings(Section):
     """Where keys and the request log live."""
 
     database_url: SecretStr = Field(
@@ -109,7 +105,7 @@ class StorageSettings(_Section):
         return _PASSWORD.sub(r"\1***@", url.get_secret_value())
 
 
-class LoraSettings(_Section):
+class LoraSettings(Section):
     """A LoRA adapter of a local model."""
 
     path: Path = Field(description="Its GGUF file.")
@@ -117,13 +113,13 @@ class LoraSettings(_Section):
     name: str = Field(default="", description="Apply it only to requests for this part of a model named 'something/*'.")
 
 
-class LocalEngineSettings(_Section):
+class LocalEngineSettings(Section):
     """What the bundled engines share."""
 
     max_loaded: int | None = Field(default=None, ge=1, description="Most local models in memory at a time; all.")
 
 
-class ProviderSettings(_Section):
+class ProviderSettings(Section):
     """How to reach one provider; keys from `model` on belong to `type: local`, from `options` on to bridges alone."""
 
     type: str = Field(description="A provider type: local, openai_compatible, groq, ...")
@@ -228,82 +224,8 @@ REMOTE_ONLY = ("base_url", "api_key", "api_keys", "unix_socket", *TLS_KEYS, "hea
 FILE_KEYS = ("unix_socket", *TLS_KEYS, "model_path", "chat_template")
 """Provider keys that name a file; a relative one counts from the configuration's folder."""
 
-Usd = Annotated[Decimal, Field(ge=0, le=1_000_000)]
 
-
-class PriceSettings(_Section):
-    """USD per million tokens."""
-
-    input: Usd = Field(description="Prompt tokens.")
-    output: Usd = Field(description="Generated tokens.")
-    cached_input: Usd | None = Field(default=None, description="Prompt tokens read from the provider's cache.")
-
-
-class TargetSettings(_Section):
-    """One model at one provider."""
-
-    provider: str = Field(description="A name under providers.")
-    model: str = Field(
-        default="", description="What the provider calls the model; {adapter} is the client's part of a pattern."
-    )
-    base: str = Field(default="", description="What the provider calls the model under the fine-tunes of a pattern.")
-    adapters: dict[str, str | int] = Field(
-        default={}, description="Fine-tunes by the client's part of the name, with what the provider calls each."
-    )
-    price: PriceSettings | None = Field(default=None, description="In place of the catalogue's price.")
-    context_window: int | None = Field(default=None, ge=1, description="Most tokens of prompt and answer.")
-    max_output_tokens: int | None = Field(default=None, ge=1, description="Most tokens of an answer.")
-    weight: float | None = Field(
-        default=None,
-        ge=0,
-        le=1_000_000,
-        allow_inf_nan=False,
-        description="Its share under strategy weighted; 1. With 0 it is asked when no other answers.",
-    )
-    traits: dict[str, str] = Field(
-        default={}, description="Words of yours that `gateway models show` tells: region, hardware."
-    )
-    overrides: dict[str, Any] = Field(default={}, description="Facts that differ from the provider file's.")
-
-
-class RouteSettings(_Section):
-    """How targets are chosen."""
-
-    strategy: Literal["priority", "weighted"] = Field(
-        default="priority", description="priority: in the order of the list. weighted: by lot, in proportion to weight."
-    )
-
-
-class TimeoutSettings(_Section):
-    """Clocks of a request; they stop while the gateway waits for its own client."""
-
-    total: Seconds | None = Field(default=None, description="The whole request; else server.request_timeout.")
-    first_event: Seconds | None = Field(
-        default=None, description="Until the first content; 30s, 120s for the local engine."
-    )
-    stall: Seconds | None = Field(default=None, description="Between two pieces of content; 30s.")
-
-
-class RetrySettings(_Section):
-    """How often a request is tried."""
-
-    attempts: int = Field(default=3, ge=1, le=10, description="Most tries at one target.")
-
-
-class ModelSettings(_Section):
-    """A name clients put in `model`, and who answers to it."""
-
-    targets: tuple[TargetSettings, ...] = Field(min_length=1, description="Tried in the order of route.strategy.")
-    route: RouteSettings = Field(default=RouteSettings(), description="How targets are chosen.")
-    unsupported: Unsupported = Field(
-        default=Unsupported.AUTO,
-        description="What to do about parameters a target lacks: auto, emulate, reject or drop.",
-    )
-    timeouts: TimeoutSettings = Field(default=TimeoutSettings(), description="Clocks of a request.")
-    retries: RetrySettings = Field(default=RetrySettings(), description="How often a request is tried.")
-
-
-class TelemetrySettings(_Section):
+class TelemetrySettings(Section):
     """What the gateway tells about itself."""
 
     metrics: bool = Field(default=True, description="Serve /metrics.")

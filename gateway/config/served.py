@@ -11,7 +11,8 @@ from adapters.catalogue.record import Life, ModelRecord
 from adapters.located_yaml import Path
 from adapters.registry import UnknownProviderTypeError, load_spec
 from adapters.spec import ProviderSpec
-from gateway.config.schema import ProviderSettings, Settings, TargetSettings
+from gateway.config.model_settings import TargetSettings
+from gateway.config.schema import ProviderSettings, Settings
 
 
 class Served(NamedTuple):

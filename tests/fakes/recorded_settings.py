@@ -11,6 +11,7 @@ from typing import Any
 
 from gateway.cli.main import main
 from gateway.config import schema
+from gateway.config.section import Section
 
 # Modules that look at keys without acting on them: they check, mask, compare or print the configuration.
 ONLY_LOOKING = ("gateway.config", "gateway.settings", "gateway.reload.differences", "gateway.cli.config")
@@ -40,6 +41,6 @@ def _write(path: Path) -> None:
 
 if __name__ == "__main__":
     atexit.register(_write, Path(sys.argv[1]))
-    for section in (schema._Section, schema.Settings):
+    for section in (Section, schema.Settings):
         setattr(section, "__getattribute__", _record)  # noqa: B010 - mypy takes no assignment to a method
     main(sys.argv[2:])

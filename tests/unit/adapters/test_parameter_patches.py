@@ -238,8 +238,11 @@ def strict_adapter() -> Adapter:
 
 @pytest.mark.parametrize("name", ["temperature", "top_p"])
 def test_the_value_that_holds_anyway_is_left_out_without_a_word(name: str) -> None:
-    lacking = {"params": {name: {"support": "rejected", "src": ["test"]}}, "sources": {"test": "a test"}}
-    sent = sent_by(adapter_of("openai_compatible", **lacking), **{name: 1})
+    lacking: dict[str, Any] = {
+        "params": {name: {"support": "rejected", "src": ["test"]}},
+        "sources": {"test": "a test"},
+    }
+    sent = sent_by(adapter_of("openai_compatible", **lacking), **one(name, 1))
     assert (name in sent.body, sent.told) == (False, [])
 
 
