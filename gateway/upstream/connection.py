@@ -133,8 +133,10 @@ class Connection(asyncio.Protocol):
             # Nobody asked for these bytes, so whatever came next could not be told from them.
             self.abort()
             return
-        if not self._read_bytes and (answer := whole_answer(data)) is not None and self._take_whole(answer):
-            return
+        if self._response is None and not self._read_bytes:
+            answer = whole_answer(data)
+            if answer is not None and self._take_whole(answer):
+                return
         parser = self._parser
         assert parser is not None
         failure: ProviderError | None = None

@@ -93,6 +93,11 @@ class SseSplitter:
     def _feed_any(self, data: bytes) -> list[SseEvent]:
         self._raise_failure()
         buffer = self._buffer
+        if self._at_start and data.startswith(b"data: "):
+            # No mark before the first event, as nearly always: what comes may be whole events already.
+            self._at_start, self._clean = False, not buffer
+            if self._clean:
+                return self.feed(data)
         buffer += data
         if self._at_start:
             if len(buffer) < len(_BOM) and _BOM.startswith(buffer):
