@@ -36,6 +36,12 @@ EXAMPLE_SECRETS = frozenset({"change-me", "changeme", "your-api-key", "your-key-
 
 _MIN_ADMIN_KEY = 16
 
+# RFC 9110, 7.6.1, and what frames a body: a second one of these would make two requests of one.
+_OWN_HEADERS = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect"}
+    | {"accept-encoding", "proxy-connection"}
+)
+
 
 def check(settings: Settings, providers: Collection[str], models: Collection[str]) -> Iterator[Finding]:
     """Everything that is wrong with settings that are well-formed one by one.
@@ -159,6 +165,8 @@ def _bad_url(url: str) -> str | None:
         return f"'{url}' is not a URL"
     if parts.scheme not in ("http", "https") or not host:
         return f"'{url}' is not an http or https URL"
+    if not (url.isascii() and url.isprintable()) or " " in url:
+        return f"'{url}' holds a space, or another character that has to be written as %20 or the like"
     if parts.query or parts.fragment:
         return f"'{url}' must not have a query or a fragment"
     return None
@@ -181,12 +189,12 @@ def _keys(path: Path, provider: ProviderSettings, spec: ProviderSpec) -> Iterato
                 message = "the key holds a line break, a space around it or another character no header can carry"
                 yield at, False, message
     for name, secret in provider.headers.items():
-        if _has_control(secret.get_secret_value()) or not name.replace("-", "").replace("_", "").isalnum():
-            yield (
-                (*path, "headers", name),
-                False,
-                "not a header: control characters, or a name with other than a-z 0-9 -",
-            )
+        at = (*path, "headers", name)
+        plain = name.replace("-", "").replace("_", "")
+        if _has_control(secret.get_secret_value()) or not (plain.isascii() and plain.isalnum()):
+            yield at, False, "not a header: control characters, or a name with other than a-z 0-9 -"
+        elif name.lower() in _OWN_HEADERS:
+            yield at, True, f"'{name}' is the gateway's own: it says how the connection is used and where a body ends"
 
 
 def _has_control(text: str) -> bool:

@@ -215,12 +215,13 @@ def _offers(engine: Engine | None) -> Callable[[str], bool | None] | None:
 
 
 def _headers(settings: ProviderSettings, spec: ProviderSpec, key: str) -> tuple[tuple[str, str], ...]:
-    headers = [("content-type", "application/json"), ("user-agent", "switchgear")]
+    headers = {"content-type": "application/json", "user-agent": "switchgear"}
     if key:
         auth = spec.transport.auth
-        headers.append((auth.header.lower(), auth.header_value(key)))
-    headers += [(name.lower(), value.get_secret_value()) for name, value in settings.headers.items()]
-    return tuple(headers)
+        headers[auth.header.lower()] = auth.header_value(key)
+    # What stands in the file replaces what would stand there otherwise: none of these may come twice.
+    headers |= {name.lower(): value.get_secret_value() for name, value in settings.headers.items()}
+    return tuple(headers.items())
 
 
 def _asks_the_same(settings: ProviderSettings, before: ProviderSettings) -> bool:

@@ -46,7 +46,7 @@ class RequestHead:
     """Method, path and headers of the requests to one target, rendered once.
 
     Headers exclude Host, Content-Length, Connection and Accept-Encoding, which `wire` adds. Values are checked when
-    the object is made: a control character in one is a ValueError.
+    the object is made: a control character in one is a ValueError, and so is a path with a space.
     """
 
     method: str
@@ -71,6 +71,8 @@ class RequestHead:
             if any(ord(char) < 32 or ord(char) == 127 for char in line):
                 # The value may be a secret: only the name is told.
                 raise ValueError(f"header {line.partition(':')[0]!r} holds a control character")
+        if not self.path.startswith("/") or not self.path.isascii() or " " in self.path:
+            raise ValueError(f"{self.path!r} is no path for a request")
         lines.append("content-length: ")
         object.__setattr__(self, "wire", "\r\n".join(lines).encode("latin-1"))
 
