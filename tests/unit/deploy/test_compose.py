@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from gateway.config.schema import ServerSettings
 from gateway.config.units import seconds
 from gateway.settings import load_settings
 from gateway.storage.urls import parse_database_url
+from tests.judges.environments import interpreter
 from tests.unit.deploy.dockerfile import read_dockerfile
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
@@ -111,3 +114,26 @@ def test_the_database_is_the_one_the_configuration_names() -> None:
 def test_it_serves_the_mounted_configuration_and_makes_its_tables(flag: str) -> None:
     assert flag in GATEWAY["command"]
     assert f"./config.yaml:{GATEWAY['command'][2]}:ro" in GATEWAY["volumes"]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_docker_compose_reads_it_as_it_is_meant(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """The program itself, which needs no daemon to read a file."""
+    assert request.config.cache is not None
+    compose = interpreter("docker_compose", request.config.cache.mkdir("judges")).with_name("docker-compose")
+
+    def read(file: Path) -> subprocess.CompletedProcess[str]:
+        command = [compose, "-f", file, "config", "--format", "json"]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env={"HOME": str(tmp_path)})
+
+    run = read(DEPLOY / "compose.yaml")
+    (tmp_path / "compose.yaml").write_text(yaml.safe_dump({**COMPOSE, "volume": {}}))
+
+    assert (run.returncode, run.stderr) == (0, "")
+    told = json.loads(run.stdout)["services"]["gateway"]
+    assert told["read_only"]
+    assert told["cap_drop"] == ["ALL"]
+    assert told["stop_grace_period"] == "2m30s"
+    assert [port["host_ip"] for port in told["ports"]] == ["127.0.0.1"]
+    assert read(tmp_path / "compose.yaml").returncode != 0
