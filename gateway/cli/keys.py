@@ -19,6 +19,7 @@ from gateway.cli.options import ConfigFile
 from gateway.cli.store import with_keys
 from gateway.config.units import seconds
 from gateway.settings import load_settings
+from gateway.storage.key_record import public_fields
 from gateway.storage.keys import KeyRecord, KeyStore
 
 app = typer.Typer(no_args_is_help=True, help="Create, list, show and revoke API keys.")
@@ -173,17 +174,11 @@ def _default_name() -> str:
 
 
 def _fields(record: KeyRecord) -> dict[str, Any]:
-    key = record.key
-    return {
-        "id": key.id,
-        "name": key.name,
-        "prefix": key.prefix,
-        "models": None if key.models is None else list(key.models),
-        "created_at": _iso_time(record.created_at),
-        "expires_at": _iso_time(key.expires_at),
-        "revoked_at": _iso_time(record.revoked_at),
-        "state": _state(record),
+    shown = {
+        name: _iso_time(value) if isinstance(value, datetime) else value
+        for name, value in public_fields(record).items()
     }
+    return {**shown, "state": _state(record)}
 
 
 def _models(record: KeyRecord) -> str:
@@ -196,8 +191,8 @@ def _state(record: KeyRecord) -> str:
     return "live" if record.is_live(time.time()) else "expired"
 
 
-def _iso_time(at: float | None) -> str | None:
-    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def _iso_time(at: datetime) -> str:
+    return at.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _shown_time(at: float | None) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Annotated, Any, Final, Literal
+from datetime import datetime
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -13,7 +13,8 @@ from gateway.http.admin_guard import admins_only, only_known_query
 from gateway.http.strict_bodies import StrictBodyRoute
 from gateway.services import Services
 from gateway.storage.errors import InvalidKeyError, KeyExistsError, KeyNotFoundError
-from gateway.storage.keys import KeyRecord, KeyStore
+from gateway.storage.key_record import public_fields
+from gateway.storage.keys import KeyStore
 
 _MAX_PAGE: Final = 500
 _KEY_ID: Final = r"^key_[0-9a-f]{16}$"
@@ -79,7 +80,7 @@ def router(services: Services) -> APIRouter:
             record = await store.get(key.id)
         except (KeyExistsError, InvalidKeyError) as error:
             raise _as_answer(error) from None
-        return NewKeyOut(**_fields(record), secret=secret)
+        return NewKeyOut(**public_fields(record), secret=secret)
 
     @routes.get("")
     async def list_keys(
@@ -91,7 +92,7 @@ def router(services: Services) -> APIRouter:
         except KeyNotFoundError as error:
             raise InvalidRequestError(error.message, param="cursor") from None
         more = len(records) > limit
-        data = [KeyOut(**_fields(record)) for record in records[:limit]]
+        data = [KeyOut(**public_fields(record)) for record in records[:limit]]
         return KeyPage(data=data, next_cursor=data[-1].id if more else None)
 
     @routes.get("/{key_id}")
@@ -102,7 +103,7 @@ def router(services: Services) -> APIRouter:
             raise _as_answer(error) from None
         if record.key.id != key_id:
             raise NotFoundError("A key is asked for by its whole id here.", code="key_not_found")
-        return KeyOut(**_fields(record))
+        return KeyOut(**public_fields(record))
 
     @routes.delete("/{key_id}")
     async def revoke_key(key_id: str) -> KeyOut:
@@ -112,26 +113,9 @@ def router(services: Services) -> APIRouter:
             await services.authenticator.poll()
         except KeyNotFoundError as error:
             raise _as_answer(error) from None
-        return KeyOut(**_fields(record))
+        return KeyOut(**public_fields(record))
 
     return routes
-
-
-def _fields(record: KeyRecord) -> dict[str, Any]:
-    key = record.key
-    return {
-        "id": key.id,
-        "name": key.name,
-        "prefix": key.prefix,
-        "models": None if key.models is None else list(key.models),
-        "created_at": _time(record.created_at),
-        "expires_at": _time(key.expires_at),
-        "revoked_at": _time(record.revoked_at),
-    }
-
-
-def _time(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
 def _as_answer(error: KeyNotFoundError | KeyExistsError | InvalidKeyError) -> GatewayError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from gateway.storage.virtual_key import VirtualKey
@@ -40,6 +41,20 @@ class KeyRecord:
         return self.revoked_at is None and (self.key.expires_at is None or now < self.key.expires_at)
 
 
+def public_fields(record: KeyRecord) -> dict[str, Any]:
+    """What may be shown of a key, by the names it has everywhere; times are `datetime` in UTC, or None."""
+    key = record.key
+    return {
+        "id": key.id,
+        "name": key.name,
+        "prefix": key.prefix,
+        "models": None if key.models is None else list(key.models),
+        "created_at": _time(record.created_at),
+        "expires_at": _time(key.expires_at),
+        "revoked_at": _time(record.revoked_at),
+    }
+
+
 def record_of(values: Sequence[Any]) -> KeyRecord:
     """The record of a row: the values of `COLUMNS`, the models as a list or as JSON."""
     id_, name, prefix, models, organisation_id, team_id, user_id, expires_at_ms, digest, *times = values
@@ -63,3 +78,7 @@ def record_of(values: Sequence[Any]) -> KeyRecord:
 
 def _seconds(milliseconds: int | None) -> float | None:
     return None if milliseconds is None else milliseconds / 1000
+
+
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

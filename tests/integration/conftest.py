@@ -1,4 +1,4 @@
-"""The real model, fetched once, and engines that run it."""
+"""The real model, fetched once, and engines that run it; gateways of one process and of several."""
 
 from __future__ import annotations
 
@@ -19,6 +19,13 @@ QUICK = Pace(
     health_interval_seconds=0.2,
     health_timeout_seconds=1.0,
 )
+
+
+@pytest.fixture(params=[1, 2], ids=["one-process", "two-workers"])
+def workers(request: pytest.FixtureRequest) -> int:
+    """How many processes answer requests."""
+    count: int = request.param
+    return count
 
 
 @pytest.fixture(scope="session")

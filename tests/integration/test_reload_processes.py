@@ -44,12 +44,6 @@ def config(upstream: ScriptedServer, workers: int = 1, **sections: Any) -> dict[
     }
 
 
-@pytest.fixture(params=[1, 2], ids=["one-process", "two-workers"])
-def workers(request: pytest.FixtureRequest) -> int:
-    count: int = request.param
-    return count
-
-
 @pytest.fixture
 async def one() -> AsyncIterator[ScriptedServer]:
     async with ScriptedServer(good_stream("one")) as server:

@@ -42,12 +42,6 @@ def config(upstream: ScriptedServer | None, **server: Any) -> dict[str, Any]:
     }
 
 
-@pytest.fixture(params=[1, 2], ids=["one-process", "two-workers"])
-def workers(request: pytest.FixtureRequest) -> int:
-    count: int = request.param
-    return count
-
-
 @pytest.fixture
 async def endless() -> AsyncIterator[ScriptedServer]:
     async with ScriptedServer(ENDLESS) as server:
