@@ -9,7 +9,7 @@ import signal
 import statistics
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -57,6 +57,31 @@ async def once_equal(read: Callable[[], Awaitable[_T]], expected: _T, seconds: f
     while (found := await read()) != expected and time.monotonic() < until:
         await asyncio.sleep(0.5)
     return found
+
+
+async def left_over(
+    read: Callable[[], Awaitable[Sequence[Mapping[str, int]]]],
+    before: Sequence[Mapping[str, int]],
+    seconds: float = 20.0,
+) -> list[Counter[str]]:
+    """What *read* counts beyond what was there *before*, once that is nothing or after *seconds*: some just goes on."""
+    until = time.monotonic() + seconds
+    while True:
+        more = [Counter(found) - Counter(known) for found, known in zip(await read(), before, strict=True)]
+        if not any(more) or time.monotonic() > until:
+            return more
+        await asyncio.sleep(0.5)
+
+
+async def once_still(read: Callable[[], Awaitable[_T]], seconds: float = 20.0) -> _T:
+    """What *read* gives once it gives the same twice: a request that was just answered leaves its task for a moment."""
+    found = await read()
+    async with asyncio.timeout(seconds):
+        while True:
+            await asyncio.sleep(0.5)
+            before, found = found, await read()
+            if before == found:
+                return found
 
 
 async def inside(gateway: GatewayProcess, folder: Path) -> dict[str, int]:
