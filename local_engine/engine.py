@@ -13,6 +13,7 @@ from local_engine import probe
 from local_engine.attached import gave_up, publish
 from local_engine.errors import EngineCrashedError, EngineDownError, LocalEngineError
 from local_engine.launch import Launch, prepare, template_has_tools
+from local_engine.memory import check_memory
 from local_engine.occupancy import Occupancy
 from local_engine.options import EngineConfig
 from local_engine.premises import Premises
@@ -178,11 +179,14 @@ class LocalEngine:
         if not self._wanted.is_set():
             self._set(EngineState.UNLOADED)
         while True:
-            await self._wanted.wait()
-            await self._room.enter(self)
+            await self._until_asked()
             began = time.monotonic()
             try:
-                await self._run_once()
+                # What is wrong with its files shows before another model has to leave.
+                launch = await asyncio.to_thread(prepare, self.config, self.name, self.address)
+                await self._room.enter(self)
+                began = time.monotonic()
+                await self._run_once(launch)
             except LocalEngineError as error:
                 if time.monotonic() - began > self._pace.healthy_after_seconds:
                     self._failures = 0
@@ -200,14 +204,24 @@ class LocalEngine:
                 self._leaving = False
                 self._occupancy.reopen()
                 self._room.leave(self)
+            if not self._occupancy.claims:
+                self._wanted.clear()
             await asyncio.sleep(self._backoff_seconds())
             self.restarts += 1
 
-    async def _run_once(self) -> None:
+    async def _until_asked(self) -> None:
+        """Return when the model is to be loaded. After a failure that is tried unasked, if nobody has to leave for it."""
+        while not self._wanted.is_set() and not (self._failures and self._room.enter_if_free(self)):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._backoff_seconds() if self._failures else None):
+                    await self._wanted.wait()
+
+    async def _run_once(self, launch: Launch) -> None:
         """Load the model, and stay until it is to be unloaded, or has failed, which a `LocalEngineError` tells."""
         if self.state is EngineState.UNLOADED:
             self._set(EngineState.LOADING)
-        launch = await asyncio.to_thread(prepare, self.config, self.name, self.address)
+        if launch.load is not None:
+            await asyncio.to_thread(check_memory, launch.load, self.config.memory_check, self.name)
         process = self._process = await EngineProcess.start(launch)
         try:
             await process.wait_listening(self.config.start_timeout_seconds)

@@ -1,4 +1,4 @@
-"""What it takes to start an engine's process: the files looked at, the memory counted, the options written out."""
+"""What it takes to start an engine's process: the files looked at, the options written out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from local_engine.errors import LocalEngineError, ModelDamagedError, ModelMissingError
 from local_engine.gguf import MAGIC, UnreadableGgufError, read_header
-from local_engine.memory import check_memory
+from local_engine.memory import Load
 from local_engine.options import ChildOptions, EngineConfig, default_threads
 from local_engine.probe import Address
 from local_engine.purpose import Purpose, decide, traits_of
@@ -27,6 +27,8 @@ class Launch:
     first_line: str
     """What it is told on its standard input."""
     purpose: Purpose
+    load: Load | None = None
+    """What its memory depends on, where that is known."""
 
 
 def prepare(config: EngineConfig, name: str, address: Address) -> Launch:
@@ -41,7 +43,6 @@ def prepare(config: EngineConfig, name: str, address: Address) -> Launch:
     purpose = decide(traits_of(path), chat=config.chat, embeddings=config.embeddings, rerank=config.rerank)
     for adapter in config.adapters:
         check_adapter(adapter.path, path)
-    check_memory(config.load(path, purpose), config.memory_check, name)
     threads = config.threads or default_threads()
     options = ChildOptions(
         model_path=str(path),
@@ -64,7 +65,7 @@ def prepare(config: EngineConfig, name: str, address: Address) -> Launch:
         api_key=address.api_key,
         parent_pid=os.getpid(),
     )
-    return Launch("local_engine.child", options.to_json(), purpose)
+    return Launch("local_engine.child", options.to_json(), purpose, config.load(path, purpose))
 
 
 def check_adapter(path: Path, model: Path) -> None:

@@ -76,6 +76,7 @@ class LocalUpstream:
         self, head: RequestHead, body: bytes, extra_headers: bytes = b"", sending: Sending | None = None
     ) -> UpstreamResponse:
         if self._engine.state in DOWN:
+            self._engine.wake()  # it is worth another try, for which other models may have to make room
             raise _down(outline(self._engine), explain(self._engine))
         try:
             await self._queue.take(fair_key.get())

@@ -200,6 +200,34 @@ async def test_a_worker_takes_no_place_from_under_another_model(make: Make) -> N
     assert sum(engine.restarts for engine in engines) == 0
 
 
+async def test_a_model_that_is_missing_takes_no_place_and_is_tried_again_when_asked_for(
+    make: Make, tmp_path: Path
+) -> None:
+    room = Room(limit=1)
+    good = make("good", room)
+    await good.start()
+    await ask(good)
+    loaded = good.pid
+    missing = LocalEngine(EngineConfig(str(tmp_path / "later.gguf"), context=512), SOON, room)
+    await missing.start()
+    try:
+        await until(missing, EngineState.UNLOADED)
+        for _ in range(3):
+            missing.wake()
+            await until(missing, EngineState.FAILED)
+            await asyncio.sleep(0.2)
+        assert good.pid == loaded, "it was not moved for nothing"
+
+        write_decoder(tmp_path / "later.gguf")
+        await asyncio.sleep(1)
+        assert good.pid == loaded, "nor for what nobody asks for"
+        missing.wake()
+        await until(missing, EngineState.READY)
+        assert good.pid is None
+    finally:
+        await missing.stop()
+
+
 async def test_an_engine_that_fails_to_load_lets_others_have_its_place(make: Make, tmp_path: Path) -> None:
     room = Room(limit=1)
     broken = LocalEngine(EngineConfig(str(tmp_path / "nowhere.gguf")), SOON, room)
