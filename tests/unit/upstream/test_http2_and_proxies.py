@@ -33,14 +33,14 @@ class Http2Server:
         self._body = raw.partition(b"\r\n\r\n")[2]
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding="utf-8"))
+        connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
         connection.initiate_connection()
         writer.write(connection.data_to_send())
         with contextlib.suppress(ConnectionError, ssl.SSLError):
             while data := await reader.read(65536):
                 for event in connection.receive_data(data):
                     if isinstance(event, h2.events.RequestReceived):
-                        self.paths.append(dict(event.headers)[":path"])
+                        self.paths.append(dict(event.headers)[b":path"].decode())
                     elif isinstance(event, h2.events.StreamEnded):
                         connection.send_headers(
                             event.stream_id, [(":status", "200"), ("content-type", "application/json")]
