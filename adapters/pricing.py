@@ -32,16 +32,20 @@ def cost_nusd(price: Price | None, *requests: Usage) -> int | None:
     """
     if price is None:
         return None
-    pico = sum(_pico(price, usage) for usage in requests)
+    pico = 0
+    for usage in requests:
+        pico += _pico(_for_prompt(price, usage.prompt_tokens) if price.long else price, usage)
     return -(-pico // PICO_IN_NANO)
 
 
+def _for_prompt(price: Price, tokens: int) -> Price | LongPrice:
+    for long in reversed(price.long):
+        if tokens > long.above_tokens:
+            return long
+    return price
+
+
 def _pico(price: Price | LongPrice, usage: Usage) -> int:
-    if isinstance(price, Price):
-        for long in reversed(price.long):
-            if usage.prompt_tokens > long.above_tokens:
-                price = long
-                break
     cached_price = price.input_ptoken if price.cached_input_ptoken is None else price.cached_input_ptoken
     return (
         (usage.prompt_tokens - usage.cached_tokens) * price.input_ptoken
