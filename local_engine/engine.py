@@ -210,7 +210,7 @@ class LocalEngine:
             self.restarts += 1
 
     async def _until_asked(self) -> None:
-        """Return when the model is to be loaded. After a failure that is tried unasked, if nobody has to leave for it."""
+        """Return when the model is to be loaded. After a failure that is tried unasked, if none has to leave for it."""
         while not self._wanted.is_set() and not (self._failures and self._room.enter_if_free(self)):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._backoff_seconds() if self._failures else None):

@@ -22,11 +22,15 @@ _T = TypeVar("_T")
 
 
 def proportional_kb(*pids: int) -> int:
-    """The memory of processes, what several share counted in parts."""
+    """The memory that processes have written to, what several share counted in parts.
+
+    Pages of files are left out. They never leak, and their part of each process changes with whoever else on the
+    machine has the same libraries or models open.
+    """
     total = 0
     for pid in pids:
         lines = (_PROC / str(pid) / "smaps_rollup").read_text().splitlines()
-        total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        total += sum(int(line.split()[1]) for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
     return total
 
 
