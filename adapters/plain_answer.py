@@ -20,8 +20,6 @@ _Text = Annotated[str, msgspec.Meta(min_length=1)]
 _Tokens = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 _Seconds = Annotated[int, msgspec.Meta(le=MOST_SECONDS)]
 _Reason = Literal["stop", "length", "content_filter"]
-# What is blank is no JSON, and becomes an empty object.
-_Arguments = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 
 class _PromptDetails(msgspec.Struct, gc=False):
@@ -42,7 +40,7 @@ class _Figures(msgspec.Struct, gc=False):
 
 class _Function(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     name: _Text
-    arguments: _Arguments
+    arguments: _Text
 
 
 class _Call(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -104,7 +102,7 @@ def plain_usage(body: bytes, operation: Operation) -> Usage | None:
             answer = _decode_chat(body)
             for choice in answer.choices:
                 calls = choice.message.tool_calls
-                if calls is not None and not _are_told_apart(calls, choice.finish_reason):
+                if calls is not None and not _are_whole(calls, choice.finish_reason):
                     return None
                 start = bytes(choice.message.content)[:2]
                 if start == _NULL and calls is not None:
@@ -127,9 +125,14 @@ def plain_usage(body: bytes, operation: Operation) -> Usage | None:
     return _usage(answer.usage)
 
 
-def _are_told_apart(calls: list[_Call], reason: str) -> bool:
-    """Whether each of the *calls* has an id of its own, and the *reason* tells that there are some, or of a cut."""
-    return reason != "stop" and (len(calls) == 1 or len({call.id for call in calls}) == len(calls))
+def _are_whole(calls: list[_Call], reason: str) -> bool:
+    """Whether the *calls* need nothing: an id of its own each, and a *reason* that tells of them, or of a cut."""
+    if reason == "stop":
+        return False
+    for call in calls:  # a pattern in the type would cost 6 µs a call
+        if call.function.arguments.isspace():
+            return False  # what is blank is no JSON, and becomes an empty object
+    return len(calls) == 1 or len({call.id for call in calls}) == len(calls)
 
 
 def _usage(said: _Figures) -> Usage:

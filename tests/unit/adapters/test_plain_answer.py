@@ -29,8 +29,8 @@ def _chat(**members: Any) -> dict[str, Any]:
     return answer | members
 
 
-def _called(*ids: str, **members: Any) -> dict[str, Any]:
-    function = {"name": "get_time", "arguments": '{"zone": "UTC"}'}
+def _called(*ids: str, arguments: str = '{"zone": "UTC"}', **members: Any) -> dict[str, Any]:
+    function = {"name": "get_time", "arguments": arguments}
     calls = [{"id": one, "type": "function", "function": dict(function)} for one in ids]
     message = {"role": "assistant", "content": None, "tool_calls": calls}
     return _chat(choices=[{"index": 0, "message": message, "finish_reason": "tool_calls"} | members])
@@ -75,6 +75,7 @@ def test_the_usual_answer_is_plain(answer: dict[str, Any], operation: Operation)
         pytest.param(_called(), id="no calls"),
         pytest.param(_called("a", "a"), id="one id for two"),
         pytest.param(_called("a", ""), id="no id"),
+        pytest.param(_called("a", arguments=" \n"), id="blank arguments"),
         pytest.param(_called("a", finish_reason="stop"), id="a reason that hides them"),
         pytest.param(_chat(choices=[_chat()["choices"][0] | {"finish_reason": "tool_calls"}]), id="a reason for none"),
     ],
