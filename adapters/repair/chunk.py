@@ -32,6 +32,12 @@ def object_of(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def event_of(fields: dict[str, Any]) -> StreamEvent:
+    """The event that says *fields*."""
+    data = _encode(fields)
+    return read_event(b"data: " + data + b"\n\n", data)
+
+
 def _is_object(value: Any) -> bool:
     return bytes(value)[:1] == b"{" if isinstance(value, msgspec.Raw) else isinstance(value, dict)
 
@@ -126,5 +132,4 @@ class ChunkChoice:
         if self.chat:
             choice["delta"] = self.delta
         choice.setdefault("finish_reason", None)
-        data = _encode({**self.top, "choices": [choice]})
-        return read_event(b"data: " + data + b"\n\n", data)
+        return event_of({**self.top, "choices": [choice]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 import uuid
 from typing import Any, Final
@@ -49,6 +50,11 @@ class Envelope:
             self._sound = () if mended else said
             changed |= mended
         return complete(top) or changed if "usage" in top else changed
+
+    def call_id(self, index: int, number: int) -> str:
+        """The id of the call *number* of the choice *index*, where the provider gave none."""
+        seed = f"{self.id}/{index}/{number}"
+        return "call_" + hashlib.blake2s(seed.encode(), digest_size=12).hexdigest()
 
     def _mend(self, top: dict[str, Any]) -> bool:
         changed = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -13,13 +12,13 @@ from adapters.draft import AnswerNeeds
 from adapters.failures import ErrorFields, error_fields
 from adapters.repair.asked import choices_asked_for, names_a_tool, tools_in_text
 from adapters.repair.choice import ChoiceRepair
-from adapters.repair.chunk import ChunkChoice, holds, object_of, value_of
+from adapters.repair.chunk import ChunkChoice, event_of, holds, object_of, value_of
 from adapters.repair.envelope import Envelope
 from adapters.repair.finish import FAILED, STOP, settled, was_cut
 from adapters.repair.message import in_old_words, mend_delta
 from adapters.repair.rules import Rules
 from adapters.repair.steady import find_slot
-from adapters.stream import StreamEvent, read_event
+from adapters.stream import StreamEvent
 from adapters.stream_pattern import CONTENT, TEXT, Slot
 from adapters.types import EventKind, Operation
 
@@ -89,7 +88,7 @@ class StreamRepair:
         changed = self._envelope.mend(top)
         choices = _decode_choices(top.pop("choices")) if event.has_choices else []
         if not choices:
-            return [_rebuilt({**top, "choices": []})] if changed else [event]
+            return [event_of({**top, "choices": []})] if changed else [event]
         chunks = [
             ChunkChoice(
                 event,
@@ -186,7 +185,7 @@ class StreamRepair:
                 self._rules,
                 self._needs,
                 self._tools,
-                partial(_call_id, self._envelope, chunk.index),
+                partial(self._envelope.call_id, chunk.index),
                 chat=self._chat,
             )
         if choice.cut:
@@ -288,7 +287,7 @@ class StreamRepair:
             usage = object_of(top[member]).get(name)
             if usage is not None and holds(usage):
                 others = {key: value for key, value in top.items() if key != member}
-                self.usage = _rebuilt({**others, "choices": [], "usage": usage})
+                self.usage = event_of({**others, "choices": [], "usage": usage})
 
     def _raise_hidden_error(self, top: dict[str, Any]) -> None:
         member, name = self._rules.error_path
@@ -296,13 +295,3 @@ class StreamRepair:
             error = value_of(object_of(top[member]).get(name))
             if error:
                 raise AnswerFailedError(error_fields({"error": error}) or ErrorFields())
-
-
-def _call_id(envelope: Envelope, index: int, number: int) -> str:
-    seed = f"{envelope.id}/{index}/{number}"
-    return "call_" + hashlib.blake2s(seed.encode(), digest_size=12).hexdigest()
-
-
-def _rebuilt(fields: dict[str, Any]) -> StreamEvent:
-    data = msgspec.json.encode(fields)
-    return read_event(b"data: " + data + b"\n\n", data)
