@@ -20,6 +20,13 @@ class Sleep:
 
 
 @dataclass(frozen=True, slots=True)
+class Until:
+    """Wait until the test sets *event*: what has to come first has come then, however slow the machine."""
+
+    event: asyncio.Event
+
+
+@dataclass(frozen=True, slots=True)
 class Close:
     """Close the connection properly (FIN)."""
 
@@ -42,7 +49,7 @@ class Flood:
     total_bytes: int
 
 
-Step = bytes | Sleep | Close | Reset | Hang | Flood
+Step = bytes | Sleep | Until | Close | Reset | Hang | Flood
 Script = Sequence[Step]
 
 
@@ -191,6 +198,8 @@ class ScriptedServer:
                     await self._send(step, writer)
                 case Sleep(seconds):
                     await asyncio.sleep(seconds)
+                case Until(event):
+                    await event.wait()
                 case Flood(piece, total_bytes):
                     for _ in range(total_bytes // len(piece)):
                         await self._send(piece, writer)

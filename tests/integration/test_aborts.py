@@ -21,7 +21,17 @@ from gateway.upstream.http1 import Http1Upstream
 from tests.fakes.gateway import CHAT, KEY, RunningGateway, chat_body, config, request, running_gateway
 from tests.fakes.openai_answers import DONE, ROLE, STOP, delta, good_stream, refusal, stream, usage_chunk, whole, words
 from tests.fakes.raw_client import RawClient
-from tests.fakes.scripted_server import Flood, Hang, RecordedRequest, Script, ScriptedServer, Sleep, chunk, chunked_head
+from tests.fakes.scripted_server import (
+    Flood,
+    Hang,
+    RecordedRequest,
+    Script,
+    ScriptedServer,
+    Sleep,
+    Until,
+    chunk,
+    chunked_head,
+)
 
 SOON = 1.0
 """Seconds in which everything has to be over; a tenth of it is usual."""
@@ -227,9 +237,9 @@ async def test_a_client_that_leaves_after_its_answer_has_had_it(
 # A local engine, whose slots are few
 
 
-def answering_after(seconds: float) -> Callable[[RecordedRequest], Script]:
-    """An engine that takes its time, and streams where it is asked to."""
-    return lambda sent: [Sleep(seconds), *(good_stream() if json.loads(sent.body).get("stream") else [whole()])]
+def answering_after(event: asyncio.Event) -> Callable[[RecordedRequest], Script]:
+    """An engine that answers once *event* is set, and streams where it is asked to."""
+    return lambda sent: [Until(event), *(good_stream() if json.loads(sent.body).get("stream") else [whole()])]
 
 
 @contextlib.asynccontextmanager
@@ -255,7 +265,8 @@ async def one_slot(
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("server", ["uvicorn", "asgi"])
 async def test_a_client_may_leave_the_queue_of_a_local_engine(server: str, streamed: bool) -> None:
-    async with one_slot(answering_after(0.4), server) as (engine, gateway):
+    done = asyncio.Event()
+    async with one_slot(answering_after(done), server) as (engine, gateway):
         (queue,) = gateway.services.backends.queues.values()
         first = asyncio.create_task(gateway.chat())
         await engine.wait_until(lambda it: bool(it.requests))
@@ -267,6 +278,7 @@ async def test_a_client_may_leave_the_queue_of_a_local_engine(server: str, strea
         await leave(client, "close")
 
         await gateway.wait_for(lambda: queue.waiting == 0, SOON)
+        done.set()
         assert (await first).status == 200
         await expect_nothing_left(gateway, before)
         rows = await gateway.rows()
@@ -295,12 +307,14 @@ async def test_a_client_that_leaves_gives_its_slot_back(streamed: bool) -> None:
 
 async def test_the_queue_of_a_local_engine_is_fair_between_keys() -> None:
     other = "gw-other-key-0123456789abcdef"
-    async with one_slot(answering_after(0.1), "uvicorn") as (engine, gateway):
+    done = asyncio.Event()
+    async with one_slot(answering_after(done), "uvicorn") as (engine, gateway):
         await gateway.services.keys.create("other", secret=other)
         (queue,) = gateway.services.backends.queues.values()
         asked = []
         for number, key in enumerate((KEY, KEY, KEY, other)):
             asked.append(asyncio.create_task(gateway.chat(key=key, user=str(number))))
             await gateway.wait_for(lambda: len(engine.requests) == 1 and queue.waiting == len(asked) - 1)
+        done.set()
         await asyncio.gather(*asked)
         assert [json.loads(sent.body)["user"] for sent in engine.requests] == ["0", "1", "3", "2"]
