@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import uvicorn
 
 from gateway import interruption
+from gateway.data_plane.exchange import Plane
 from gateway.data_plane.limits import WireLimits
-from gateway.data_plane.uvicorn_protocol import DataPlaneProtocol, Plane
+from gateway.data_plane.uvicorn_protocol import DataPlaneProtocol
 from gateway.deadlines import Deadlines
 from gateway.reload.terminal import RELOAD_SIGNAL, Terminal
 

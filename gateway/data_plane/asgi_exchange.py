@@ -9,11 +9,10 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from gateway.data_plane.errors import error_body, error_headers
-from gateway.data_plane.exchange import ClientHead, Handler
+from gateway.data_plane.exchange import ClientHead, Handler, Plane
 from gateway.data_plane.limits import WireLimits
 from gateway.data_plane.request_head import CLIENT_LEFT, check_head, too_large
 from gateway.data_plane.request_id import request_id_of
-from gateway.data_plane.uvicorn_protocol import Plane
 from gateway.errors import DrainingError, GatewayError, RequestTimeoutError
 
 Message = MutableMapping[str, Any]

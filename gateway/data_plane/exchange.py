@@ -64,3 +64,14 @@ class Exchange(Protocol):
 
 # What a server runs for each request. It must answer: an exception that escapes it is a bug, logged and answered 500.
 Handler = Callable[[Exchange], Coroutine[Any, Any, None]]
+
+
+class Plane(Protocol):
+    """What a server asks of the data plane."""
+
+    @property
+    def draining(self) -> bool:
+        """True: every answer closes its connection."""
+
+    def match(self, method: bytes, path: str) -> Handler | None:
+        """The handler of a route of the data plane. *path* is decoded, without query, and never normalised."""

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import urllib.parse
 from collections import deque
-from typing import Any, Protocol
+from typing import Any
 
 import httptools
-from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
 
 from gateway.data_plane.exchange import ClientHead, Handler
 from gateway.data_plane.known_head import KnownHead, known_head
-from gateway.data_plane.limits import WireLimits
 from gateway.data_plane.request_head import check_head, headers_too_large, is_usual, origin_form, too_large
+from gateway.data_plane.uvicorn_connection import UvicornConnection
 from gateway.data_plane.uvicorn_exchange import UvicornExchange
-from gateway.deadlines import NEVER, Deadlines, Watch, nothing
+from gateway.deadlines import NEVER
 from gateway.errors import GatewayError, MalformedHttpError, MethodNotAllowedError, RequestTimeoutError
 
 _log = logging.getLogger(__name__)
@@ -28,48 +24,18 @@ _AHEAD_REQUESTS = 8
 _AHEAD_BYTES = 64 * 1024
 
 
-class Plane(Protocol):
-    """What a server asks of the data plane."""
-
-    @property
-    def draining(self) -> bool:
-        """True: every answer closes its connection."""
-
-    def match(self, method: bytes, path: str) -> Handler | None:
-        """The handler of a route of the data plane. *path* is decoded, without query, and never normalised."""
-
-
-class DataPlaneProtocol(HttpToolsProtocol):
-    """One connection.
+class DataPlaneProtocol(UvicornConnection):
+    """Reads the requests of one connection.
 
     At the end of a request's head it is decided who answers: the data plane by a `UvicornExchange`, or uvicorn, for
-    which the head is then replayed. Exchanges and uvicorn's cycles share one pipeline and are answered in order.
-    Whatever is wrong on the wire gets a JSON error, in its turn, and ends the connection.
+    which the head is then replayed. Whatever is wrong on the wire gets a JSON error, in its turn, and ends the
+    connection.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-        *,
-        plane: Plane,
-        limits: WireLimits,
-        deadlines: Deadlines,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
-        self.plane = plane
-        self.peer = ""
-        self._limits = limits
-        self._deadlines = deadlines
-        self._input_watch = Watch(NEVER, self._input_expired)
-        self._output_watch = Watch(NEVER, self._output_expired)
-        self._unsent_bytes = 0
-
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
         # The message being read: its head, then the body of an exchange or of one of uvicorn's cycles.
         self._in_head = False
-        self._in_body: UvicornExchange | None = None
         self._in_cold_body = False
         self._upgrade_offered = False
         self._head: list[tuple[bytes, bytes]] = []
@@ -83,79 +49,6 @@ class DataPlaneProtocol(HttpToolsProtocol):
 
         self._known: KnownHead | None = None
         self._to_know: tuple[ClientHead, Handler] | None = None
-
-        self._active: Any = None
-        """The exchange or cycle being answered; `cycle` is the one that came last."""
-        self._deaf = False
-        """Nothing more is read from this connection: its last request is there, or it was refused."""
-        self._lingering = False
-        self._lingered_bytes = 0
-
-    # The connection
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
-        super().connection_made(transport)
-        transport.set_write_buffer_limits(high=self._limits.buffer_bytes)
-        self.peer = self.client[0] if self.client else ""
-        self._input_watch.deadline = self.loop.time() + self._limits.header_seconds
-        self._deadlines.add(self._input_watch)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._leave()
-        self._deadlines.discard(self._input_watch)
-        self._deadlines.discard(self._output_watch)
-        super().connection_lost(exc)
-        # They lead back here: without them there is no circle, and nothing waits for the garbage collector.
-        self._input_watch.on_expire = self._output_watch.on_expire = nothing
-        self.cycle = None  # type: ignore[assignment]  # uvicorn's own value before the first request
-
-    def eof_received(self) -> None:
-        # A client that has shut its sending side counts as gone. The transport closes once it has sent what waits.
-        self._leave()
-        if self.transport.get_write_buffer_size():
-            self._watch_output()
-
-    def _leave(self) -> None:
-        self._deaf = True
-        waiting = [cycle for cycle, _ in self.pipeline]
-        self.pipeline.clear()
-        for cycle in (self._active, *waiting):
-            if isinstance(cycle, UvicornExchange):
-                cycle.leave()
-            elif cycle is not None and not cycle.response_complete:
-                cycle.disconnected = True
-                cycle.message_event.set()
-        self._in_body = self._active = None
-
-    def shutdown(self) -> None:
-        """Finish what has begun, then close."""
-        if self._lingering:
-            self.transport.close()
-        else:
-            super().shutdown()
-
-    def close(self) -> None:
-        """Close once everything written has been sent."""
-        active = self._active
-        if isinstance(active, UvicornExchange) and active.refusal is not None:
-            self._linger()
-        else:
-            self.transport.close()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._watch_output()
-        if isinstance(self._active, UvicornExchange):
-            self._active.flow(True)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        if not self.transport.is_closing():
-            self._deadlines.discard(self._output_watch)
-        if isinstance(self._active, UvicornExchange):
-            self._active.flow(False)
-
-    # Reading
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
@@ -285,18 +178,6 @@ class DataPlaneProtocol(HttpToolsProtocol):
         if self._active is exchange:
             exchange.begin()
 
-    def on_response_complete(self) -> None:
-        self.server_state.total_requests += 1
-        if self.transport.is_closing() or self._lingering:
-            if self.transport.get_write_buffer_size():
-                self._watch_output()
-            return
-        if self.flow.read_paused:
-            self.flow.resume_reading()
-        if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
-        self._watch_input()
-
     def _offers_websocket(self) -> bool:
         return self._should_upgrade_to_ws() and any(
             name == b"upgrade" and value.lower() == b"websocket" for name, value in self._head
@@ -338,22 +219,7 @@ class DataPlaneProtocol(HttpToolsProtocol):
             self._deaf = True
             self._watch_input()
 
-    # Order of answers
-
-    def _enqueue(self, exchange: UvicornExchange) -> None:
-        previous = self.cycle
-        self.cycle = exchange  # type: ignore[assignment]  # it stands in for uvicorn's cycle
-        if previous is None or previous.response_complete:
-            self._active = exchange
-        else:
-            self.pipeline.appendleft((exchange, None))  # type: ignore[arg-type]  # an exchange needs no application
-
-    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-        self._active = cycle
-        if not isinstance(cycle, UvicornExchange):
-            super()._start_asgi_task(cycle, app)
-        elif cycle.complete or cycle.refusal is not None:
-            cycle.begin()
+    # What is wrong
 
     def _refuse(self, error: GatewayError) -> None:
         """Answer the request being read with *error* when its turn comes, and hear nothing more."""
@@ -442,31 +308,6 @@ class DataPlaneProtocol(HttpToolsProtocol):
             part = "head" if self._in_head else "body"
             self._refuse(RequestTimeoutError(f"The {part} of the request took too long to arrive. Send it faster."))
         else:
-            self.transport.close()
-
-    def _watch_output(self) -> None:
-        self._unsent_bytes = self.transport.get_write_buffer_size()
-        self._output_watch.deadline = self.loop.time() + self._limits.write_stall_seconds
-        self._deadlines.add(self._output_watch)
-
-    def _output_expired(self) -> None:
-        unsent = self.transport.get_write_buffer_size()
-        if unsent < self._unsent_bytes:
-            self._watch_output()
-        elif unsent:
-            self.transport.abort()
-
-    def _linger(self) -> None:
-        """Read on for a while and throw it away: closing at once would reset the connection and what was written."""
-        self._lingering = True
-        if self.transport.can_write_eof():
-            self.transport.write_eof()
-        self.flow.resume_reading()
-        self._input_watch.deadline = self.loop.time() + self._limits.linger_seconds
-
-    def _discard(self, data: bytes) -> None:
-        self._lingered_bytes += len(data)
-        if self._lingering and self._lingered_bytes > self._limits.linger_bytes:
             self.transport.close()
 
 
