@@ -128,17 +128,23 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 damages = st.lists(
     st.tuples(st.integers(min_value=0), st.integers(0, 4), st.one_of(st.sampled_from(BITS), st.just(b""))),
-    max_size=3,
+    max_size=2,
 )
 
 
 @st.composite
 def wires(draw: st.DrawFn) -> tuple[bytes, list[bytes]]:
-    """Some damaged requests and a sound one behind them; and the reads in which they come."""
-    wire = b"".join(draw(st.lists(st.sampled_from(REQUESTS), min_size=1, max_size=3))) + LAST
-    for place, lost, put in draw(damages):
-        place %= len(wire)
-        wire = wire[:place] + put + wire[place + lost :]
+    """Some damaged requests, each perhaps sent again, and a sound one behind them; and the reads in which they come."""
+    parts = []
+    for request in draw(st.lists(st.sampled_from(REQUESTS), min_size=1, max_size=2)):
+        damaged = request
+        for place, lost, put in draw(damages):
+            place %= len(damaged) + 1
+            damaged = damaged[:place] + put + damaged[place + lost :]
+        parts += draw(st.sampled_from([[damaged], [damaged, damaged], [request, damaged], [damaged, request]]))
+    wire = b"".join([*parts, LAST])
+    if draw(st.booleans()):
+        return wire, [*parts, LAST]
     cuts = draw(st.lists(st.integers(0, len(wire)), max_size=4))
     return wire, [wire[start:end] for start, end in itertools.pairwise([0, *sorted(cuts), len(wire)])]
 
