@@ -124,7 +124,7 @@ def test_docker_compose_reads_it_as_it_is_meant(request: pytest.FixtureRequest, 
     compose = interpreter("docker_compose", request.config.cache.mkdir("judges")).with_name("docker-compose")
 
     def read(file: Path) -> subprocess.CompletedProcess[str]:
-        command = [compose, "-f", file, "config", "--format", "json"]
+        command = [str(compose), "-f", str(file), "config", "--format", "json"]
         return subprocess.run(command, capture_output=True, text=True, check=False, env={"HOME": str(tmp_path)})
 
     run = read(DEPLOY / "compose.yaml")
