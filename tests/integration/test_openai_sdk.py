@@ -25,7 +25,7 @@ HELLO: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Say hell
 DIMENSIONS = 576
 # Biased against its end-of-turn token, the model talks until a limit stops it.
 TALKATIVE = {"2": -100}
-SLOT_FREE_LIMIT_SECONDS = 10.0
+SLOT_FREE_LIMIT_SECONDS = 20.0
 
 
 def settings(**provider: Any) -> dict[str, Any]:
