@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from adapters.repair.chunk import holds
+
+
+def may_think(request: Mapping[str, msgspec.Raw], off: Mapping[str, Any]) -> bool:
+    """Whether the request leaves it to the model to think; the members *off* switch that off."""
+    if bytes(request.get("reasoning_effort", b"")) == b'"none"':
+        return False
+    return not off or not all(name in request and _says(msgspec.json.decode(request[name]), off[name]) for name in off)
+
+
+def _says(said: Any, wanted: Any) -> bool:
+    if isinstance(said, dict) and isinstance(wanted, dict):
+        return all(said.get(name) == value for name, value in wanted.items())
+    return bool(said == wanted)
 
 
 def choices_asked_for(request: Mapping[str, msgspec.Raw]) -> int:

@@ -27,9 +27,17 @@ class ChoiceRepair:
     )  # fmt: skip
 
     def __init__(
-        self, rules: Rules, needs: AnswerNeeds, tools: frozenset[str], make_id: Callable[[int], str], *, chat: bool
+        self,
+        rules: Rules,
+        needs: AnswerNeeds,
+        tools: frozenset[str],
+        make_id: Callable[[int], str],
+        *,
+        chat: bool,
+        opened: bool,
     ) -> None:
-        """*tools* are the names a call written as text may have; none where such calls are not looked for."""
+        """*tools* are the names a call written as text may have; none where such calls are not looked for. *opened*:
+        the text begins within a tag."""
         self.started = False
         self.reason: str | None = None
         """Why it ended, once that was passed on."""
@@ -43,7 +51,7 @@ class ChoiceRepair:
         self.old_style = False
         """Its calls come in the old style, and are passed on in the new one."""
         self._chat = chat
-        self._think = ThinkSplitter(rules.tags, opened=rules.opened) if chat and rules.tags else None
+        self._think = ThinkSplitter(rules.tags, opened=opened) if chat and rules.tags else None
         self._stops = StopWatch(needs.stops) if needs.stops else None
         self._tools = tools if chat else frozenset()
         self._held: list[ChunkChoice] = []

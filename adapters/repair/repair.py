@@ -50,7 +50,7 @@ class Repair:
         """
         if operation is Operation.EMBEDDINGS:
             return mend_list(body, answer.object, answer.model, answer.data, answer.usage, self._rules.model)
-        if needs is None and is_plain(answer, operation):
+        if needs is None and not self._rules.opened and is_plain(answer, operation):
             for marker in self._rules.markers:
                 if marker in body:
                     break

@@ -22,6 +22,8 @@ class Rules:
         self.finish = FinishReasons(spec.finish_reason.nonstandard, spec.finish_reason.missing)
         self.opened = facts.opens_for(canonical)
         """The first of the tags is open when an answer begins."""
+        self.off = facts.switch_for(canonical) if self.opened else {}
+        """The members of a request that keep it closed."""
         self.tags = facts.tags if self.opened else facts.tags_for(canonical)
         fields = (facts.out_field, facts.alt_out_field, facts.stream_field, facts.alt_stream_field)
         told = [(field or "").rpartition(".")[2] for field in fields]
