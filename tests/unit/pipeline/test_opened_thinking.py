@@ -43,5 +43,4 @@ async def test_who_has_switched_thinking_off_gets_an_answer(pieces: list[str] | 
 
 
 async def test_another_value_of_the_switch_leaves_it_on() -> None:
-    on = {"chat_template_kwargs": {"enable_thinking": True}}
-    assert await heard("Hm.</think>Hi.", **on) == ("Hi.", "Hm.")
+    assert await heard("Hm.</think>Hi.", chat_template_kwargs={"enable_thinking": True}) == ("Hi.", "Hm.")
