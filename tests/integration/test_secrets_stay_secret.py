@@ -71,7 +71,7 @@ telemetry: {{log_level: debug, log_format: json}}
             stderr=err,
         )
         try:
-            async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+            async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60) as client:
                 await until_ready(client, process)
                 yield client
         finally:
