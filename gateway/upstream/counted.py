@@ -59,8 +59,9 @@ class StreamCounts:
     def usage(self) -> Usage | None:
         """None as long as the engine has told nothing."""
         timings = _last(self._tail, _TIMINGS, _Timings)
-        if timings is not None:
+        if timings is not None and timings.predicted_n:
             return Usage(timings.cache_n + timings.prompt_n, timings.predicted_n, timings.cache_n)
+        # While the prompt is read, those tell how far, and the reports of progress how long it is.
         progress = _last(self._tail, _PROGRESS, _Progress)
         return Usage(progress.total, 0, progress.cache) if progress is not None else None
 

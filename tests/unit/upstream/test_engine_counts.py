@@ -35,7 +35,9 @@ def test_the_last_counts_are_those_that_hold() -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 100, 100_000])
 def test_it_does_not_matter_how_the_bytes_come(size: int) -> None:
-    stream = b"".join(event(choices=[{"delta": {"content": "word"}}], timings=timings(count)) for count in range(200))
+    stream = b"".join(
+        event(choices=[{"delta": {"content": "word"}}], timings=timings(count)) for count in range(1, 200)
+    )
 
     assert heard(*(stream[begin : begin + size] for begin in range(0, len(stream), size))) == Usage(25, 199, 4)
 
@@ -47,7 +49,9 @@ def test_counts_that_break_off_give_way_to_those_before() -> None:
 
 
 def test_while_the_prompt_is_read_its_length_is_known() -> None:
-    progress = event(choices=[], prompt_progress={"total": 900, "cache": 100, "processed": 164, "time_ms": 10})
+    so_far = {"cache_n": 100, "prompt_n": 64, "predicted_n": 0}
+    report = {"total": 900, "cache": 100, "processed": 164, "time_ms": 10}
+    progress = event(choices=[], timings=so_far, prompt_progress=report)
 
     assert heard(progress) == Usage(900, 0, 100)
     assert heard(progress, event(timings=timings(1))) == Usage(25, 1, 4)
