@@ -27,6 +27,7 @@ from adapters.shapes.bodies import without
 from adapters.shapes.compile import compile_rescues, compile_shapes
 from adapters.shapes.fan_out import FanOut
 from adapters.shapes.prompt_as_chat import PromptAsChat
+from adapters.shapes.retell_calls import RetellCalls
 from adapters.spec import Support
 from adapters.stream import progress_marker
 from adapters.target import Target
@@ -92,7 +93,8 @@ class Adapter:
         self._allow = AllowList(spec, self._provider, added) if only_known else None
         usage = spec.params.get("stream_options.include_usage")
         self._ask_for_usage = usage is None or usage.support in (Support.NATIVE, Support.CONDITIONAL, Support.LIMITED)
-        self._messages = MessagePatches(message_facts(spec, self._provider, canonical))
+        retold = any(isinstance(shape, RetellCalls) and shape.offers is None for shape in self._shapes)
+        self._messages = MessagePatches(message_facts(spec, self._provider, canonical, retold=retold))
         added_always = {**spec.context.ask_for_error, **spec.defaults}
         self._old_calls = FUNCTIONS not in {name.partition("(")[0] for name in spec.extra_params}
         if self._old_calls:

@@ -54,7 +54,7 @@ def _compile(conflict: ConflictSpec, spec: ProviderSpec, provider: str, canonica
             made = _LeaveOut(first, provider)
         case Word.ERROR:
             made = _Refuse(first, provider)
-        case Word.SET_LOGPROBS:
+        case Word.SET_LOGPROBS if _has_alternatives(spec, canonical):
             made = SetLogprobs()
         case Word.SEND_BOOLEAN:
             made = _AsBoolean(first)
@@ -65,6 +65,12 @@ def _compile(conflict: ConflictSpec, spec: ProviderSpec, provider: str, canonica
         case _:
             return None
     return _Where(holds, made)
+
+
+def _has_alternatives(spec: ProviderSpec, canonical: str) -> bool:
+    """Whether there is anything to set the flag for: a preset may lack what it inherits the conflict of."""
+    found = (spec.params.get(name) for name in ("logprobs", "top_logprobs"))
+    return all(facts is None or facts.held_by(canonical) for facts in found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,9 +56,14 @@ def logprob_patches(target: TargetFacts) -> Iterator[tuple[str, Patch]]:
 
 def tool_patches(target: TargetFacts) -> Iterator[tuple[str, Patch]]:
     """Each patch for tools and how they may be called, with its parameter."""
-    for name in ("tools", "tool_choice", "parallel_tool_calls"):
+    for name in ("tool_choice", "parallel_tool_calls"):
         yield name, OrderlyTools()
     tools = target.spec.params.get("tools")
+    if tools is not None and target.has_no(tools) and not _is_offered(target, tools):
+        # With the tools goes all that is said about them.
+        yield "tools", NoTools(target.provider, tools.hint or "")
+        return
+    yield "tools", OrderlyTools()
     if tools is not None:
         yield from (("tools", patch) for patch in _tool_list(target, tools))
     choice = target.spec.params.get("tool_choice")
@@ -85,12 +90,14 @@ def _asks_freely(target: TargetFacts, choice: ParamSpec | None) -> bool:
     return target.has_no(choice) or (bool(words) and not {"required", "any", "named"} & set(words))
 
 
+def _is_offered(target: TargetFacts, facts: ParamSpec) -> bool:
+    """Whether it is the model of a running engine that tells."""
+    return facts.support is Support.CONDITIONAL and not facts.models and target.offers is not None
+
+
 def _tool_list(target: TargetFacts, facts: ParamSpec) -> Iterator[Patch]:
-    if facts.support is Support.CONDITIONAL and not facts.models and target.offers is not None:
+    if target.offers is not None and _is_offered(target, facts):
         yield ToolsIfOffered(target.provider, target.offers, facts.hint or "")
-    elif target.has_no(facts):
-        yield NoTools(target.provider, facts.hint or "")
-        return
     if facts.max is not None:
         yield FewerTools(target.provider, int(facts.max))
     nested = target.spec.transport.unknown_body_fields.nested

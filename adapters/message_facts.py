@@ -92,8 +92,8 @@ class MessageFacts:
         )
 
 
-def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageFacts:
-    """The facts of *spec* for the model of that canonical name."""
+def message_facts(spec: ProviderSpec, provider: str, canonical: str, *, retold: bool = False) -> MessageFacts:
+    """The facts of *spec* for the model of that canonical name; *retold*: calls have become words before."""
     said = spec.messages
     nested = spec.transport.unknown_body_fields.nested
     replay = said.assistant_reasoning_in
@@ -116,7 +116,7 @@ def message_facts(spec: ProviderSpec, provider: str, canonical: str) -> MessageF
         provider=provider,
         roles=frozenset(said.roles) - ({"developer"} if to_system else set()),
         developer_to_system=to_system,
-        functions=not said.roles or "function" in said.roles,
+        functions=retold or not said.roles or "function" in said.roles,
         single_system=said.wants_single_system(canonical),
         system_to_user=mid is not None and mid.patch is Patch.MAP_TO_USER and not _relied_on(mid, canonical),
         names=name is None or name.support not in _LACKING,

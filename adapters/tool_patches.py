@@ -77,6 +77,8 @@ def leave_out_tools(draft: Draft, param: str, provider: str, reason: str) -> Non
             draft.body.pop(name, None)
         return
     leave_out(draft, param, provider, reason)
+    if draft.needs is not None:
+        draft.needs.call = None  # nor can one be missing
     tidy = [name for name in _ABOUT_TOOLS if name in draft.body]
     for name in tidy:
         del draft.body[name]

@@ -41,7 +41,8 @@ def compile_shapes(
     others: list[Shape] = [
         *_two_phase(spec, canonical, tuple(emulated)),
         *emulated,
-        *_forced_tool(spec, provider, canonical),
+        # Where tools are emulated whatever the model, so is a call that is forced.
+        *([] if any(shape.offers is None for shape in emulated) else _forced_tool(spec, provider, canonical)),
         *_schema(spec, provider, canonical),
     ]
     # Images are fetched and calls retold once for all choices.

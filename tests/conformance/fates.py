@@ -60,11 +60,11 @@ def fates(simulator: Simulator, target: Target, use: Use) -> frozenset[Fate]:
         return _HONOURED | {Fate.REFUSED}
     if any(conflict.patch is Patch.ERROR for conflict in holding(simulator, model, use.members)):
         return frozenset((Fate.REFUSED,))
-    foreign = _foreign(spec, use)
-    if foreign is not None:
-        return foreign
     read = _File(spec, canonical, has_tools(target))
     refused = _tools_refused(read) if "tools" in use.members else frozenset()
+    foreign = _foreign(spec, use)
+    if foreign is not None:
+        return foreign | refused
     for conflict in holding(simulator, model, use.members):
         if conflict.patch is Patch.DROP_FIRST and conflict.conditions[0].param == use.head:
             return frozenset((Fate.DROPPED,))
@@ -151,7 +151,12 @@ def _n(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
     most = (facts.max or 1) if facts.support is Support.LIMITED else 1 if facts.patch is Patch.FAN_OUT else None
     if not read.lacks(facts) and facts.support is not Support.IGNORED and (most is None or most >= wanted):
         form = read.one_of("response_format.json_schema") if "response_format" in use.members else None
-        if form is not None and form.patch is Patch.VALIDATE_SCHEMA:
+        checked = form is not None and form.patch in (Patch.VALIDATE_SCHEMA, Patch.EMULATE_SCHEMA)
+        if checked and form is not None and "tools" not in use.members:
+            sure = form.patch is Patch.EMULATE_SCHEMA and (form.models or form.support is Support.NATIVE)
+            return _HONOURED if sure and form.held_by(read.canonical) else frozenset((Fate.PATCHED,))
+        tools = read.one_of("tools") if "tools" in use.members else None
+        if tools is not None and tools.patch is Patch.EMULATE_TOOLS and read.lacks(tools):
             return frozenset((Fate.PATCHED,))
         # What takes a call of its own, as a stream may, is done for each choice.
         stream = read.one_of("stream")
@@ -177,7 +182,12 @@ def _logprobs(read: _File, facts: ParamSpec, use: Use) -> frozenset[Fate]:
     if flag is not None and (read.lacks(flag) or flag.support is Support.IGNORED):
         return frozenset((Fate.REFUSED,))
     by_number = isinstance(asked, int) and not isinstance(asked, bool)
-    if by_number and flag is not None and flag.form is not Form.COUNT and not (number and read.lacks(number)):
+    if (
+        by_number
+        and flag is not None
+        and flag.form is not Form.COUNT
+        and not (number and (read.lacks(number) or number.support is Support.IGNORED))
+    ):
         return frozenset((Fate.PATCHED,))
     if (use.head == "top_logprobs" or by_number) and number is not None and number.form is None and flag is not None:
         if flag.form is not Form.COUNT and (read.lacks(number) or number.support is Support.IGNORED):

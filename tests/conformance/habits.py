@@ -156,7 +156,7 @@ async def calls_nothing(stage: Stage) -> None:
     both = f'{{"tool_calls": [{{"name": "look", "arguments": {arguments}}}]}}'
 
     def script(body: Mapping[str, Any], _: Callable[[], Played]) -> Played:
-        sole = '"tool_calls"' not in json.dumps(body)
+        sole = '"tool_calls"' not in json.dumps(body).replace("\\", "")
         return said(body, "Let me think." if body.get("tools") else arguments if sole else both)
 
     for choice in ("required", named):

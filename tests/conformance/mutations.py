@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from adapters.adapter import Adapter
 from adapters.endpoint_patches import EndpointPatches
-from adapters.message_facts import MessageFacts, message_facts
+from adapters.message_facts import MessageFacts
 from adapters.message_patches import MessagePatches
 from adapters.patches import InTurn
 from adapters.repair.finish import FinishReasons
@@ -76,7 +76,8 @@ def _words(patch: Any) -> str:
     if isinstance(patch, list | tuple):
         return f"[{', '.join(map(_words, patch))}]"
     if callable(patch):
-        inside = [cell.cell_contents for cell in getattr(patch, "__closure__", None) or ()]
+        ours = getattr(patch, "__module__", "").startswith("adapters.")
+        inside = [cell.cell_contents for cell in getattr(patch, "__closure__", None) or () if ours]
         return f"{getattr(patch, '__name__', type(patch).__name__)}{_words(inside)}"
     return repr(patch)
 
@@ -133,8 +134,7 @@ def _of_messages(adapter: Adapter) -> Iterator[Mutation]:
 
 
 def _facts(adapter: Adapter) -> MessageFacts:
-    target = adapter.target
-    return message_facts(target.spec, target.provider, target.spec.canonical(target.model))
+    return adapter._messages._facts
 
 
 def _without_fact(name: str) -> Change:

@@ -20,9 +20,11 @@ from tests.conformance.uses import (
     has_logprobs,
     says,
     schema,
+    shows_nothing,
 )
 
 ADDRESS: Final = "an image at an address that is not public"
+MANY_TOOLS: Final = "far too many tools"
 BEYOND: Final = 100_000_000
 """More tokens than any model writes."""
 ANYTHING: Final = {
@@ -34,6 +36,17 @@ _NAMED: Final = {"type": "function", "function": {"name": "look"}}
 RARE: Final = (
     Use("log probabilities by number", "logprobs", {"logprobs": 2}, has_logprobs(2)),
     Use("no log probabilities by number", "logprobs", {"logprobs": 0}, says(HELLO)),
+    Use("a negative frequency_penalty", "frequency_penalty", {"frequency_penalty": -0.5}),
+    Use("forty stops", "stop", {"stop": [*(f"no {number}" for number in range(39)), "END"]}, says("Here it "),
+        "Say exactly: Here it ENDs."),
+    Use(MANY_TOOLS, "tools", {"tools": [function(f"look{number}") for number in range(1537)]}),
+    *(
+        Use(f"{name} with an effort", name, {name: value, "reasoning_effort": "low"}, effect, text)
+        for name, value, effect, text in (
+            ("temperature", 0.5, shows_nothing, CALL_LOOK), ("top_p", 0.5, shows_nothing, CALL_LOOK),
+            ("logprobs", True, has_logprobs(0), CALL_LOOK), ("tools", [LOOK], calls("look"), CALL_LOOK),
+        )
+    ),
     Use("too many tools", "tools", {"tools": [function(f"look{number}", "place") for number in range(129)]}),
     Use("a tier of OpenAI's own", "service_tier", {"service_tier": "scale"}),
     Use("a choice without tools", "tool_choice", {"tool_choice": "auto"}, says(HELLO)),

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from adapters.adapter import Adapter, Prepared
+from adapters.draft import Unsupported
 from adapters.errors import ProviderError
 from adapters.registry import load_spec, preset_types
 from adapters.target import Target
@@ -161,3 +162,24 @@ def test_json_in_a_stream_is_emulated_where_there_is_neither() -> None:
     prepared = _prepare("gpt4all", stream=True, response_format={"type": "json_object"})
 
     assert "response_format=emulated" in [str(change) for change in prepared.adjustments]
+
+
+def test_a_flag_is_not_set_for_alternatives_that_are_then_left_out() -> None:
+    adapter = Adapter(Target("box/m", "box", "m", load_spec("lemonade")))
+    body = {"model": b'"m"', "messages": b'[{"role":"user","content":"hi"}]', "top_logprobs": b"2"}
+    raw = {name: msgspec.Raw(value) for name, value in body.items()}
+
+    sent = _sent(adapter.prepare(raw, Operation.CHAT, False, Unsupported.DROP))
+
+    assert not {"logprobs", "top_logprobs"} & sent.keys()
+
+
+def test_a_forced_call_is_not_looked_for_where_the_tools_were_left_out() -> None:
+    adapter = Adapter(Target("box/m", "box", "m", load_spec("colibri")))
+    tool = b'[{"type":"function","function":{"name":"look"}}]'
+    body = {"model": b'"m"', "messages": b'[{"role":"user","content":"hi"}]', "tools": tool}
+    raw = {name: msgspec.Raw(value) for name, value in {**body, "tool_choice": b'"required"'}.items()}
+
+    prepared = adapter.prepare(raw, Operation.CHAT, False, Unsupported.DROP)
+
+    assert prepared.needs is None or prepared.needs.call is None
