@@ -54,8 +54,9 @@ def _count(events: Path) -> tuple[int, Counter[tuple[str, int]]]:
             if (scenario := json.loads(line).get("ScenarioFinished")) is None:
                 continue
             recorder = scenario["recorder"]
-            cases += len(recorder["interactions"])
-            for case_id, interaction in recorder["interactions"].items():
+            interactions = recorder.get("interactions", {})  # a scenario that was skipped has none
+            cases += len(interactions)
+            for case_id, interaction in interactions.items():
                 if (answer := interaction["response"]) is not None:
                     case = recorder["cases"][case_id]["value"]
                     statuses[f"{case['method']} {case['path']}", answer["status_code"]] += 1
