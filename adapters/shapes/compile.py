@@ -60,7 +60,10 @@ def compile_rescues(spec: ProviderSpec, shapes: tuple[Shape, ...]) -> tuple[Resc
     ]
     cases = [case for case in spec.errors.cases if case.patch is Patch.SALVAGE_TOOL_CALL]
     rescues += [SalvageCall(cases)] if cases else []
-    if not any(isinstance(shape, EmulateForcedTool) and shape.required and shape.named for shape in shapes):
+    emulated = any(isinstance(shape, EmulateTools) and shape.offers is None for shape in shapes)
+    if not emulated and not any(
+        isinstance(shape, EmulateForcedTool) and shape.required and shape.named for shape in shapes
+    ):
         rescues.append(CallMissing())
     return tuple(rescues)
 
