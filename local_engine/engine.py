@@ -52,6 +52,7 @@ class LocalEngine:
         """How often the process was started again after a failure."""
         self.loads = 0
         """How often the model was loaded."""
+        self.ready_since = 0.0
         self.state = EngineState.STOPPED
         self.last_error = ""
         self.supports_tools: bool | None = None
@@ -229,6 +230,7 @@ class LocalEngine:
             self._told = ""
             self.loads += 1
             self._occupancy.touch()
+            self.ready_since = time.monotonic()
             self._set(EngineState.READY)
             await process.while_alive(self._watch(), self._until_unloaded())
             _log.info("unloading the local model %s", self.name)

@@ -21,6 +21,10 @@ class Tenant(Protocol):
     @property
     def last_used(self) -> float: ...
 
+    @property
+    def ready_since(self) -> float:
+        """When it was loaded last, on the clock of its room."""
+
     def give_way(self, *, though_busy: bool) -> bool:
         """Unload, at once or, though busy, after the requests it has; False when it does not."""
 
@@ -57,11 +61,13 @@ class Room:
 
     async def enter(self, tenant: Tenant) -> None:
         """Return when *tenant* has a place; those who wait get theirs in the order they came."""
+        if tenant in self._inside:
+            return  # those who wait in line may be waiting for this very one to go on
         async with self._one_at_a_time:
             began = self._clock()
             while not self.enter_if_free(tenant):
                 self._left.clear()
-                self._make_room(patient=self._clock() - began < self._patience_seconds)
+                self._make_room(began)
                 # What other processes do is not told here, so that one has to look again.
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_LOOK_AGAIN_SECONDS):
@@ -79,10 +85,17 @@ class Room:
             return False
         return tenant in self._by_last_use()[: len(self._inside) - self.limit]
 
-    def _make_room(self, *, patient: bool) -> None:
+    def _make_room(self, waiting_since: float) -> None:
         tenants = self._by_last_use()
-        if not any(tenant.give_way(though_busy=False) for tenant in tenants) and not patient:
-            any(tenant.give_way(though_busy=True) for tenant in tenants)
+        if any(tenant.give_way(though_busy=False) for tenant in tenants):
+            return
+        now = self._clock()
+        for tenant in tenants:
+            # Loading takes time as well: whoever has just been loaded is left to those it was loaded for, or two
+            # models could take turns for ever without an answer.
+            patient_since = max(waiting_since, tenant.ready_since)
+            if now - patient_since >= self._patience_seconds and tenant.give_way(though_busy=True):
+                return
 
     def _by_last_use(self) -> list[Tenant]:
         return sorted(self._inside, key=lambda tenant: tenant.last_used)

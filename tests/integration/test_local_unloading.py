@@ -187,8 +187,6 @@ async def test_a_worker_wakes_an_unloaded_model_and_keeps_it_while_it_uses_it(ma
     await ask(worker)
 
 
-# Long because now and then a claim waits for its whole time here, which is still to be explained.
-@pytest.mark.long
 async def test_a_worker_takes_no_place_from_under_another_model(make: Make) -> None:
     room = Room(limit=1, patience_seconds=0.2)
     engines = [make(name, room) for name in "ab"]

@@ -23,6 +23,7 @@ class PlayedTenant:
     def __init__(self, name: str, room: Room, last_used: float = 0.0, *, busy: bool = False) -> None:
         self.name = name
         self.last_used = last_used
+        self.ready_since = 0.0
         self.busy = busy
         self.leaving = False
         self._room = room
@@ -166,3 +167,37 @@ async def test_a_lower_limit_tells_those_unused_for_longest() -> None:
     room.limit = 1
 
     assert [room.too_many(tenant) for tenant in tenants] == [False, True, True]
+
+
+async def test_one_that_took_long_to_load_is_left_to_those_it_was_loaded_for(clock: Clock) -> None:
+    room = Room(limit=1, patience_seconds=10, clock=clock)
+    slow, other = PlayedTenant("slow", room, busy=True), PlayedTenant("other", room)
+    await room.enter(slow)
+    entering = asyncio.create_task(room.enter(other))
+    await settle()
+
+    clock.now = slow.ready_since = 30.0  # it has just been loaded, and others have been waiting all the while
+    await settle()
+    assert not slow.leaving
+    clock.now = 39.9
+    await settle()
+    assert not slow.leaving
+    clock.now = 40.0
+    await settle()
+    assert slow.leaving
+
+    slow.finish()
+    await entering
+
+
+async def test_one_that_has_its_place_does_not_stand_in_line_for_it() -> None:
+    room = Room(limit=1)
+    first, second = PlayedTenant("first", room, busy=True), PlayedTenant("second", room)
+    assert room.enter_if_free(first)
+    entering = asyncio.create_task(room.enter(second))
+    await settle()
+
+    async with asyncio.timeout(5):
+        await room.enter(first)
+
+    entering.cancel()
