@@ -46,7 +46,7 @@ async def test_what_comes_late_is_left_alone_by_a_collector_that_leaves_modules_
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("one_more", "yet_another"):
-        (tmp_path / f"{name}.py").write_text("kept = [[] for _ in range(100)]")
+        (tmp_path / f"{name}.py").write_text("kept = [[] for _ in range(10_000)]")
     frozen = gc.get_freeze_count() > 0  # the tests around this one may do so too
     gc.unfreeze()
     try:
@@ -56,7 +56,8 @@ async def test_what_comes_late_is_left_alone_by_a_collector_that_leaves_modules_
         gc.freeze()
         before = gc.get_freeze_count()
         await load("yet_another")
-        assert gc.get_freeze_count() >= before + 100
+        # Some of what was frozen may have ended meanwhile.
+        assert gc.get_freeze_count() >= before + 5_000
     finally:
         gc.unfreeze()
         if frozen:
