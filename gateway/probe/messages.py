@@ -52,10 +52,15 @@ async def _role(session: Session, role: str, entry: Entry | None) -> Finding:
 
 
 async def _entry(
-    session: Session, fact: str, entry: Entry | None, told: Sequence[Message], field: str | None = None
+    session: Session,
+    fact: str,
+    entry: Entry | None,
+    told: Sequence[Message],
+    field: str | None = None,
+    params: Fragment | None = None,
 ) -> Finding:
     """An entry of ``messages``, by messages that hold what it is about; *field* is the member that does."""
-    seen = await session.chat(messages=told)
+    seen = await session.chat(params, messages=told)
     expected = session.entry_taken(entry)
     facts = session.spec.messages
     override: dict[str, Any] = {}
@@ -153,7 +158,8 @@ def _call(name: str) -> dict[str, Any]:
 
 
 def _calling(name: str) -> Message:
-    return {"role": "assistant", "content": None, "tool_calls": [_call(name)]}
+    # With a text, which all of them take; null is asked by itself.
+    return {"role": "assistant", "content": "I look.", "tool_calls": [_call(name)]}
 
 
 def _result(name: str) -> Message:
@@ -179,6 +185,9 @@ async def _order(session: Session) -> AsyncIterator[Finding]:
     yield compare("messages.roles.tool", expected, seen, {"messages": {"roles": [*roles, "tool"]}})
     if not seen.taken:
         return
+    silent = {**_calling(_FIRST), "content": None}
+    null_content = session.spec.messages.null_content
+    yield await _entry(session, "null_content", null_content, [_ASKED, silent, _result(_FIRST)], params=_TOOLS)
     rules = session.spec.messages.rules
     for rule, told in _BROKEN.items():
         has = rule in rules
