@@ -87,7 +87,9 @@ def streams(draw: st.DrawFn) -> list[Payload]:
     ends = [{**members, "choices": [{"index": index, "delta": {}, "finish_reason": "stop"}]} for index in (0, 1)]
     usage: Payload = {"prompt_tokens": 2, "completion_tokens": 3, "total_tokens": 5}
     for place in draw(st.sets(st.integers(0, len(payloads)), max_size=1)):
-        payloads[place:place] = draw(st.sampled_from([ends[:1], [{**payloads[0], "usage": usage}]]))
+        # There may be no piece at all: calls that go in pairs take two.
+        counted = [{**payload, "usage": usage} for payload in (payloads or ends)[:1]]
+        payloads[place:place] = draw(st.sampled_from([ends[:1], counted]))
     return [*payloads, *ends]
 
 
