@@ -41,14 +41,19 @@ async def _role(session: Session, role: str, entry: Entry | None) -> Finding:
     seen = await session.chat(messages=told)
     listed = not roles or role in roles
     expected = session.entry_taken(entry) if entry is not None else listed
-    override: dict[str, Any] = {"roles": [*roles, role] if seen.taken else [one for one in roles if one != role]}
-    if seen.taken and listed:
-        del override["roles"]
+    override = _roles_with(roles, role, seen.taken)
     if entry is not None or role == "developer":
         support = "native" if seen.taken else "rejected"
         override[f"{role}_role"] = {"support": support, **({} if seen.taken else {"patch": "map_to_system"})}
     fact = f"messages.{role}_role" if role == "developer" else f"messages.roles.{role}"
     return compare(fact, expected, seen, {"messages": override}, contested=is_contested(entry))
+
+
+def _roles_with(roles: Sequence[str], role: str, taken: bool) -> dict[str, Any]:
+    """What makes a list of roles say whether that one is *taken*; nothing where it does."""
+    if taken:
+        return {"roles": [*roles, role]} if roles and role not in roles else {}
+    return {"roles": [one for one in roles if one != role]}
 
 
 async def _entry(
@@ -182,7 +187,7 @@ async def _order(session: Session) -> AsyncIterator[Finding]:
     seen = await session.chat(_TOOLS, [_ASKED, _calling(_FIRST), _result(_FIRST)])
     roles = session.spec.messages.roles
     expected = not roles or "tool" in roles
-    yield compare("messages.roles.tool", expected, seen, {"messages": {"roles": [*roles, "tool"]}})
+    yield compare("messages.roles.tool", expected, seen, {"messages": _roles_with(roles, "tool", seen.taken)})
     if not seen.taken:
         return
     silent = {**_calling(_FIRST), "content": None}
