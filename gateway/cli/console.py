@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from enum import IntEnum
@@ -50,10 +51,15 @@ def print_json(data: Any) -> None:
 
 def note(message: str) -> None:
     """A remark for a person, on standard error."""
-    err().print(Text(message, style="dim"))
+    _say(Text(message, style="dim"))
 
 
 def fail(message: str, code: ExitCode = ExitCode.FAILED) -> NoReturn:
     """Say what went wrong on standard error and end the command with *code*."""
-    err().print(Text.assemble(("error: ", "bold red"), message))
+    _say(Text.assemble(("error: ", "bold red"), message))
     raise typer.Exit(int(code))
+
+
+def _say(text: Text) -> None:
+    with contextlib.suppress(OSError):  # nobody reads it: no reason not to go on, nor for another exit code
+        err().print(text)

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from gateway.__about__ import COMMAND, __version__
-from gateway.cli.streams import close_output, prepare_streams, told_of_output
+from gateway.cli.streams import close_output, let_go, prepare_streams, tell, told_of_output
 from gateway.interruption import Interruptions, exit_code, told
 
 # Boxes and colours are for people. Through a pipe they only get in the way, and rich's help takes 0.2 s to import.
@@ -109,8 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     with Interruptions() as interruptions:
         code = close_output(_run(arguments))
     if interruptions.number is not None:
-        sys.stderr.write(f"{told(interruptions.number)}\n")
+        tell(told(interruptions.number))
         code = exit_code(interruptions.number)
+    let_go(sys.stderr, 2)
     sys.exit(code)
 
 
@@ -127,7 +128,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise
         message, code = known
         if message:
-            sys.stderr.write(f"{message}\n")
+            tell(message)
         return code
     return 0
 
@@ -136,6 +137,7 @@ def _known_error(error: Exception) -> tuple[str, int] | None:
     """What to say, and the exit code, for an error in a file; imported only here, since it brings pydantic along."""
     said = told_of_output(error)
     if said is not None:
+        let_go(sys.stdout, 1)
         return said, 1
     if "adapters.registry" not in sys.modules:
         return None

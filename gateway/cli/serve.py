@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import socket
@@ -17,6 +16,7 @@ from gateway import interruption
 from gateway.cli.console import ExitCode, fail, note, out
 from gateway.cli.options import ConfigFile
 from gateway.cli.readiness import Health, wait_until_ready
+from gateway.cli.streams import let_go
 from gateway.listening import ListenError, bind, url_of
 from gateway.reload.source import Source
 from gateway.settings import Settings
@@ -94,8 +94,10 @@ def _run(
 
     async def when_listening() -> None:
         health = await wait_until_ready(url, patience)
-        with contextlib.suppress(OSError):  # nobody reads it, and that is no reason not to serve
+        try:
             print_ready(settings, url, key, health)
+        except OSError:  # nobody reads it, and that is no reason not to serve, nor to end as failed
+            let_go(sys.stdout, 1)
 
     if settings.server.workers > 1:
         from gateway.workers import supervise

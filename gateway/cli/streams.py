@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import sys
+from typing import Literal, TextIO
 
 _FAILED = 1
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
@@ -32,17 +33,37 @@ def prepare_streams() -> None:
 
 def close_output(code: int) -> int:
     """Write what standard output still holds; *code*, or that of a failure when it cannot be written."""
+    error = let_go(sys.stdout, 1)
+    if error is None:
+        return code
+    told = told_of_output(error)
+    if told:
+        tell(told)
+    return code or _FAILED
+
+
+def let_go(stream: TextIO, descriptor: Literal[1, 2]) -> OSError | None:
+    """Write what *stream* still holds; if that fails the error, and the rest goes nowhere from now on.
+
+    A stream keeps what it could not write and tries anew at each flush, the last of which is the interpreter's own: a
+    failure that somebody has dealt with would be met again, be told again, and change the exit code. Streams that hold
+    nothing back (PYTHONUNBUFFERED) do not do so.
+    """
     try:
-        sys.stdout.flush()
+        stream.flush()
     except OSError as error:
-        told = told_of_output(error)
-        if told:
-            with contextlib.suppress(OSError):
-                sys.stderr.write(f"{told}\n")
-        # What is left of it would fail once more when the interpreter ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return code or _FAILED
-    return code
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)
+        return error
+    return None
+
+
+def tell(message: str) -> None:
+    """Write a line to standard error, if anybody reads that."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{message}\n")
+    let_go(sys.stderr, 2)
 
 
 def told_of_output(error: BaseException) -> str | None:

@@ -258,7 +258,11 @@ async def test_every_worker_answers_hot_and_other_routes(tmp_path: Path) -> None
             assert (await client.answer(10)).status == 401
 
 
-async def test_it_goes_on_when_nobody_reads_its_output(tmp_path: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+async def test_it_goes_on_when_nobody_reads_its_output(
+    tmp_path: Path, unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     with bind("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     async with gateway_process(tmp_path, config(None), "--port", str(port)) as gateway:

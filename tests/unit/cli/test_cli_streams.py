@@ -28,7 +28,8 @@ def config(home: Path) -> None:
 def shell(home: Path, line: str, **environ: str) -> subprocess.CompletedProcess[bytes]:
     """Run a line of bash in which ``gateway`` is the command."""
     command = f'gateway() {{ {sys.executable} -P -m gateway "$@"; }}; {line}'
-    kept = {**os.environ, "PYTHONPATH": str(ROOT), **environ}
+    # Unbuffered, as images of containers often ask for, no stream holds back what could not be written.
+    kept = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "", **environ}
     return subprocess.run(["bash", "-c", command], cwd=home, env=kept, capture_output=True, check=False, timeout=60)
 
 
@@ -47,13 +48,31 @@ def test_a_closed_output_goes_nowhere(home: Path, line: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
+needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
+unbuffered = pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+
+
+@needs_full
+@unbuffered
 @every_command
-def test_a_full_disk_is_told(home: Path, line: str) -> None:
-    done = shell(home, f"gateway {line} > /dev/full")
+def test_a_full_disk_is_told_once(home: Path, line: str, unbuffered: str) -> None:
+    done = shell(home, f"gateway {line} > /dev/full", PYTHONUNBUFFERED=unbuffered)
 
     assert done.returncode == 1
     assert done.stderr == b"error: the output cannot be written: No space left on device\n"
+
+
+@needs_full
+@unbuffered
+@pytest.mark.parametrize(
+    ("line", "code"), [("models show nowhere", 2), ("check -c no.yaml", 3), ("check -c bad.yaml", 3)]
+)
+def test_errors_that_cannot_be_written_keep_their_exit_code(home: Path, line: str, code: int, unbuffered: str) -> None:
+    (home / "bad.yaml").write_text("nonsense: 1\n")
+
+    done = shell(home, f"gateway {line} 2> /dev/full", PYTHONUNBUFFERED=unbuffered)
+
+    assert done.returncode == code
 
 
 @pytest.mark.parametrize("line", ["check -c c.yaml", "models -c c.yaml", "explain modèle -c c.yaml", "providers list"])
