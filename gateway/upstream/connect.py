@@ -70,7 +70,7 @@ def _kind_of(error: OSError) -> tuple[FailureKind, str]:
             return FailureKind.CONNECT_TIMEOUT, "connecting took too long"
         case socket.gaierror():
             return FailureKind.DNS, "the name does not resolve"
-        case ssl.SSLEOFError():
+        case ssl.SSLEOFError() | ssl.SSLZeroReturnError():  # the second with a notice, or of some Pythons without
             return FailureKind.CONNECT, "the connection closed during the TLS handshake"
         case ssl.SSLError():
             return FailureKind.TLS, "no trusted TLS connection"

@@ -26,6 +26,9 @@ from gateway.upstream.pool import MAX_CONNECTIONS, WAIT_SECONDS
 if TYPE_CHECKING:
     import httpx2
 
+_CLOSED = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+"""A peer that closes during the handshake: without TLS's notice and with it. Python 3.11.2 has the second for both."""
+
 
 class HttpxUpstream:
     """Implements `Upstream`; *proxy* is used for all origins but unix sockets."""
@@ -243,7 +246,7 @@ def _translate(error: httpx2.HTTPError, name: str, sent: bool, began: bool = Fal
             kind, words = FailureKind.CONNECT_TIMEOUT, "connecting took too long"
         case httpx2.ConnectError() if any(isinstance(cause, socket.gaierror) for cause in causes):
             kind, words = FailureKind.DNS, "the name does not resolve"
-        case httpx2.ConnectError() if any(isinstance(cause, ssl.SSLEOFError) for cause in causes):
+        case httpx2.ConnectError() if any(isinstance(cause, _CLOSED) for cause in causes):
             kind, words = FailureKind.CONNECT, "the connection closed during the TLS handshake"
         case httpx2.ConnectError() if any(isinstance(cause, ssl.SSLError) for cause in causes):
             kind, words = FailureKind.TLS, "no trusted TLS connection"

@@ -16,7 +16,7 @@ from gateway.upstream.base import Origin, RequestHead, Upstream
 from gateway.upstream.connect import make_ssl_context
 from gateway.upstream.http1 import Http1Upstream
 from gateway.upstream.httpx_client import HttpxUpstream
-from tests.fakes.scripted_server import Close, Hang, Reset, ScriptedServer, answer
+from tests.fakes.scripted_server import Close, Hang, Reset, ScriptedServer, Step, answer
 from tests.unit.upstream.unsent import failure_of, free_port, head_to
 
 Heads = Callable[..., RequestHead]
@@ -79,11 +79,16 @@ async def test_a_server_without_tls_is_a_tlsfailure_of(upstream: Upstream, head_
         assert error.kind is FailureKind.TLS
 
 
-@pytest.mark.parametrize("ending", [Close(), Reset()], ids=["closed", "reset"])
+CLOSE_NOTIFY = bytes.fromhex("15 0303 0002 01 00")  # a record with an alert, in the clear (RFC 8446, 6.1)
+
+
+@pytest.mark.parametrize(
+    "ending", [[Close()], [CLOSE_NOTIFY, Close()], [Reset()]], ids=["closed", "closed with notice", "reset"]
+)
 async def test_a_handshake_broken_off_is_a_failure_to_connect(
-    upstream: Upstream, head_for: Heads, ca_file: Path, ending: Close | Reset
+    upstream: Upstream, head_for: Heads, ca_file: Path, ending: list[Step]
 ) -> None:
-    async with ScriptedServer(on_connect=[ending]) as server:
+    async with ScriptedServer(on_connect=ending) as server:
         error = await failure_of(upstream, head_for(server, ssl_context=make_ssl_context(ca_file=ca_file)))
         assert error.kind is FailureKind.CONNECT
 
