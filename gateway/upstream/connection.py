@@ -230,7 +230,7 @@ class Connection(asyncio.Protocol):
             self._stop(FailureKind.TOO_LARGE, "the answer's headers are too large")
         if status < 200:
             self._interim_answers += 1
-            if status == 101 or self._interim_answers > MAX_INTERIM_ANSWERS:
+            if status < 100 or status == 101 or self._interim_answers > MAX_INTERIM_ANSWERS:
                 self._stop(FailureKind.MALFORMED, "the answer is not proper HTTP", f"status {status}")
             headers.clear()
             return

@@ -35,6 +35,10 @@ BEFORE_THE_HEAD = {
     "closes after 100": ((b"HTTP/1.1 100 Continue\r\n\r\n", Close()), FailureKind.RESET),
     "speaks something else": ((b"SSH-2.0-OpenSSH_9.2\r\n\r\n", Close()), FailureKind.MALFORMED),
     "an impossible status": ((b"HTTP/1.1 99 Red\r\n\r\n", Close()), FailureKind.MALFORMED),
+    "a status that is none": (
+        (b"HTTP/1.1 000 OK\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}",),
+        FailureKind.MALFORMED,
+    ),
     "two lengths": ((b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nabc",), FailureKind.MALFORMED),
     "a broken length": ((b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",), FailureKind.MALFORMED),
     "switches protocols": (
