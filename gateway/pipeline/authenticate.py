@@ -16,8 +16,6 @@ from gateway.storage.virtual_key import ANONYMOUS, VirtualKey
 
 __all__ = ["AuthMode", "Authenticator", "VirtualKey"]
 
-CREDENTIAL_HEADERS: Final = frozenset({b"authorization", b"x-api-key", b"api-key"})
-
 Headers = Sequence[tuple[bytes, bytes]]
 Credentials = tuple[bytes, ...]
 """The digests of what could be a key in a request's headers, in the order in which they count."""
