@@ -10,7 +10,7 @@ import httptools
 from adapters.errors import ProviderError
 from adapters.types import FailureKind
 from gateway.upstream.response import Http1Response
-from gateway.upstream.whole_answer import WholeAnswer, whole_answer
+from gateway.upstream.whole_answer import WholeAnswer
 
 if TYPE_CHECKING:
     from gateway.upstream.pool import OriginPool
@@ -134,7 +134,7 @@ class Connection(asyncio.Protocol):
             self.abort()
             return
         if self._response is None and not self._read_bytes:
-            answer = whole_answer(data)
+            answer = self._pool.answers.read(data)
             if answer is not None and self._take_whole(answer):
                 return
         parser = self._parser

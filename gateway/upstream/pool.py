@@ -11,6 +11,7 @@ from adapters.errors import ProviderError
 from adapters.types import FailureKind
 from gateway.upstream.base import Origin
 from gateway.upstream.connect import name_of
+from gateway.upstream.whole_answer import AnswerReader
 
 if TYPE_CHECKING:
     from gateway.upstream.connection import Connection
@@ -37,6 +38,7 @@ class OriginPool:
     __slots__ = (
         "_max_connections",
         "_waiters",
+        "answers",
         "connections",
         "idle",
         "keep_alive",
@@ -50,6 +52,7 @@ class OriginPool:
         self.origin = origin
         self.name = name_of(origin)
         self.keep_alive = origin.keep_alive
+        self.answers = AnswerReader()
         self.opening = 0
         """How many connections are being opened, kept up to date by whoever opens them."""
         self.connections: set[Connection] = set()
@@ -97,6 +100,7 @@ class OriginPool:
     def sweep(self, keep_sweeps: int) -> None:
         """Close the connections that have been idle for *keep_sweeps* sweeps."""
         self.sweeps += 1
+        self.answers.try_again()
         oldest = self.sweeps - keep_sweeps
         for connection in [c for c in self.idle if c.idle_since < oldest]:
             connection.close()

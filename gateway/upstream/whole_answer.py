@@ -10,10 +10,15 @@ import msgspec
 
 from adapters.errors import ProviderError
 from adapters.types import FailureKind
+from gateway.same_head import SameHead
 from gateway.upstream.base import BodySink
 
 _LARGEST: Final = 16 * 1024
 """Bytes of a head; what is larger, or in any way unusual, is the parser's business."""
+_LARGEST_KNOWN: Final = 4096
+"""A larger one is not kept to be known again."""
+_MOST_MISSES: Final = 16
+"""Heads in a row, each other than the one before, after which none is kept for a while."""
 _UNUSUAL: Final = (b"transfer-encoding", b"content-encoding", b"connection")
 _WITHOUT_BODY: Final = frozenset((b"204", b"304"))
 
@@ -35,16 +40,46 @@ _HEAD: Final = re.compile(
 )
 
 
-def whole_answer(data: bytes) -> WholeAnswer | None:
-    """The answer that *data* is, from its first byte to its last; None for what is none, or none of the usual kind."""
-    found = _HEAD.match(data, 0, _LARGEST)
-    if found is None:
-        return None
-    status, length = found.groups()
-    end = found.end()
-    if int(length) != len(data) - end or status in _WITHOUT_BODY:
-        return None
-    return WholeAnswer(int(status), data[end:], data[: end - 2])
+class KnownAnswer(SameHead):
+    """The head of the answer that came last."""
+
+    status: int
+
+
+class AnswerReader:
+    """Reads the whole answers of one origin, whose heads may be the same time after time."""
+
+    __slots__ = ("_known", "_misses")
+
+    def __init__(self) -> None:
+        self._known: KnownAnswer | None = None
+        self._misses = 0
+
+    def read(self, data: bytes) -> WholeAnswer | None:
+        """The answer that *data* is, from its first byte to its last; None for one of an unusual kind, or none."""
+        known = self._known
+        if known is not None:
+            body = known.body_in(data)
+            if body is not None:
+                self._misses = 0
+                return WholeAnswer(known.status, body, data)
+        found = _HEAD.match(data, 0, _LARGEST)
+        if found is None:
+            return None
+        status, length = found.groups()
+        end = found.end()
+        if int(length) != len(data) - end or status in _WITHOUT_BODY:
+            return None
+        if self._misses < _MOST_MISSES and end <= _LARGEST_KNOWN:
+            self._misses += 1
+            self._known = KnownAnswer(data[: found.start(2)], data[found.end(2) : end], len(length), int(status))
+        else:
+            self._known = None
+        return WholeAnswer(int(status), data[end:], data)
+
+    def try_again(self) -> None:
+        """Heads that differed each time may be the same from now on: many tell the second they were written in."""
+        self._misses = 0
 
 
 class HeadLines(Mapping[str, str]):
@@ -94,14 +129,13 @@ class WholeAnswer(msgspec.Struct, eq=False):
 
     status: int
     _body: bytes
-    _head: bytes
-    """Everything up to the blank line."""
+    _data: bytes
+    """With the head, of which nobody wants to know as a rule."""
     _closed: bool = False
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Nobody asks for those of a usual answer."""
-        return HeadLines(self._head)
+        return HeadLines(self._data[: len(self._data) - len(self._body) - 2])
 
     async def read(self, limit_bytes: int) -> bytes:
         if len(self._body) > limit_bytes:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.errors import ProviderError
-from gateway.upstream.whole_answer import whole_answer
+from gateway.upstream.whole_answer import AnswerReader, WholeAnswer
 
 LINES = (
     b"Content-Type: application/json",
@@ -48,6 +48,10 @@ STARTS = (
     b"HTTP/1.1 200\tOK",
     b"HTTP/1.1 2000 OK",
 )
+
+
+def whole_answer(data: bytes) -> WholeAnswer | None:
+    return AnswerReader().read(data)
 
 
 class Parsed:
@@ -129,6 +133,38 @@ def test_what_is_taken_is_what_the_parser_says(start: bytes, lines: list[bytes],
     for name, value in parsed.headers.items():
         assert whole_answer(data).headers.get(name) == value  # type: ignore[union-attr]  # it was one above
     assert dict(answer.headers) == parsed.headers
+
+
+@given(
+    heads=st.lists(st.sampled_from([LINES[:2], LINES[1:2], LINES[9:10] + LINES[1:2], LINES[3:4]]), max_size=6),
+    sizes=st.lists(st.integers(0, 12), min_size=6, max_size=6),
+    edit=st.tuples(st.integers(0, 200), st.sampled_from((b"", b"0", b"\r", b"-1", b"10"))),
+)
+def test_a_head_that_comes_again_is_read_as_the_first_time(
+    heads: list[list[bytes]], sizes: list[int], edit: tuple[int, bytes]
+) -> None:
+    reader = AnswerReader()
+    for lines, size in zip(heads, sizes, strict=False):
+        length = b"content-length: %d" % size
+        data = _answer(STARTS[0], [length if b"ength" in line else line for line in lines], b"x" * size)
+        for sent in (data, data[: edit[0]] + edit[1] + data[edit[0] + 1 :]):
+            read, alone = reader.read(sent), whole_answer(sent)
+            assert (read is None) is (alone is None)
+            if read is not None and alone is not None:
+                assert (read.status, read._body) == (alone.status, alone._body)
+                assert dict(read.headers) == dict(alone.headers)
+
+
+def test_heads_that_differ_each_time_are_not_remembered_until_that_is_worth_trying() -> None:
+    reader = AnswerReader()
+    for number in range(50):
+        assert reader.read(_answer(STARTS[0], [b"x-request-id: %d" % number, LINES[1]], b"{}")) is not None
+    assert reader._known is None
+
+    reader.try_again()
+
+    assert reader.read(USUAL) is not None
+    assert reader._known is not None
 
 
 async def test_it_is_read_within_the_limit_only() -> None:
