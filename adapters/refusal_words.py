@@ -78,7 +78,10 @@ _CONTEXT: Final = re.compile(
     r"|max_new_tokens` must be <=|`inputs` must have less than|max_seq_len|max_model_len|max_input_len"
     r"|(?:prompt|input|message)s? (?:is|are) too (?:long|large)|prompt too long|input is too long"
     r"|too many (?:input |prompt )tokens|exceeds the maximum number of (?:input )?tokens"
-    r"|model input length limit|too large for model with",
+    r"|model input length limit|too large for model with"
+    r"|token count of \d+ exceeds|range of input length should be|maximum prompt length is|exceeded model token limit"
+    r"|(?:prompt|input|message)s?(?: length| tokens?)?[ ()\d]* exceeds? (?:the )?max|prompt \u8d85\u957f"
+    r"|exceeds? (?:the )?max(?:imum)? (?:allowed )?(?:message|prompt|input) (?:tokens|length|size)",
     re.IGNORECASE,
 )
 _FILTER: Final = re.compile(

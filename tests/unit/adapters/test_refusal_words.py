@@ -53,6 +53,17 @@ def kind(status: int | None, message: str = "", **fields: Any) -> Kind:
         (400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1000000)."),
         (413, "Prompt contains 40000 tokens, too large for model with 32768 maximum context length"),
         (None, "This model's maximum context length is 4096 tokens."),
+        (400, "Range of input length should be [1, 30720]"),  # anomalyco/opencode#45834
+        # earendil-works/pi#4943
+        (400, "Input length 877338 exceeds the maximum allowed input length of 639968 tokens"),
+        (400, "Input length (265330) exceeds model's maximum context length (262144)."),  # earendil-works/pi#5677
+        (400, "Prompt exceeds max length"),  # mangowhoiscloud/geode#668
+        (400, "Prompt \u8d85\u957f"),  # open-octo/octo-agent#2124, as the next
+        (400, "Invalid request: Your request exceeded model token limit: 262144 (requested: 269030)"),
+        (400, "prompt token count of 125516 exceeds the limit of 64000"),  # NousResearch/hermes-agent#109698
+        (400, "This model's maximum prompt length is 131072 but the request contains 140000 tokens."),
+        (400, "Total tokens of image and text exceed max message tokens"),
+        (400, "Prompt too long: 5152 tokens exceeds max_seq_len 2048"),  # 0xBakeer/inference-atlas#186
     ],
 )  # fmt: skip
 def test_an_overflow_is_known_by_its_wording(status: int | None, message: str) -> None:
@@ -73,6 +84,8 @@ def test_an_overflow_is_known_by_its_code_whatever_the_status(status: int | None
         (401, "prompt is too long"),
         (400, "the temperature is too high"),
         (400, "in the context of this request the tool is wrong"),
+        (400, "Input should be less than or equal to 2: temperature exceeds maximum of 2"),
+        (429, "Request exceeded token limit: 60000 tokens per minute"),
     ],
 )
 def test_not_everything_about_lengths_is_an_overflow(status: int, message: str) -> None:
