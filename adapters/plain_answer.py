@@ -36,6 +36,8 @@ class _Figures(msgspec.Struct, gc=False):
     total_tokens: _Tokens
     prompt_tokens_details: _PromptDetails | None = None
     completion_tokens_details: _CompletionDetails | None = None
+    cached_tokens: _Tokens | None = None
+    prompt_cache_hit_tokens: _Tokens | None = None
 
 
 class _Function(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -137,9 +139,11 @@ def _are_whole(calls: list[_Call], reason: str) -> bool:
 
 def _usage(said: _Figures) -> Usage:
     prompt, completion = said.prompt_tokens, said.completion_tokens
-    if said.prompt_tokens_details is None and said.completion_tokens_details is None:
+    cached = said.cached_tokens or said.prompt_cache_hit_tokens
+    if said.prompt_tokens_details is None and said.completion_tokens_details is None and not cached:
         return Usage(prompt, completion)
-    cached = said.prompt_tokens_details.cached_tokens if said.prompt_tokens_details is not None else None
+    if said.prompt_tokens_details is not None:
+        cached = said.prompt_tokens_details.cached_tokens or cached
     thought = said.completion_tokens_details.reasoning_tokens if said.completion_tokens_details is not None else None
     if not cached and not thought:
         return Usage(prompt, completion)

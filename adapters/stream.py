@@ -30,14 +30,23 @@ class _UsageFields(msgspec.Struct, gc=False):
     total_tokens: int | None = None
     prompt_tokens_details: dict[str, Any] | None = None
     completion_tokens_details: dict[str, Any] | None = None
+    cached_tokens: Any = None
+    """Moonshot's place for it (diegosouzapw/OmniRoute#9750)."""
+    prompt_cache_hit_tokens: Any = None
+    """DeepSeek's (NousResearch/hermes-agent#61871)."""
 
 
 def _count(details: dict[str, Any] | None, name: str) -> int:
-    value = details.get(name) if details else None
+    return _positive(details.get(name)) if details else 0
+
+
+def _positive(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
 _decode_usage = msgspec.json.Decoder(_UsageFields | None).decode
+# Some write counts as 12.0 or "12".
+_decode_lax = msgspec.json.Decoder(_UsageFields | None, strict=False).decode
 
 
 def read_usage(usage: msgspec.Raw) -> Usage | None:
@@ -45,7 +54,10 @@ def read_usage(usage: msgspec.Raw) -> Usage | None:
     try:
         fields = _decode_usage(usage)
     except msgspec.DecodeError:
-        return None  # an answer is no worse for a count nobody can read
+        try:
+            fields = _decode_lax(usage)
+        except msgspec.DecodeError:
+            return None  # an answer is no worse for a count nobody can read
     if fields is None:
         return None
     prompt, completion = fields.prompt_tokens, fields.completion_tokens
@@ -53,12 +65,13 @@ def read_usage(usage: msgspec.Raw) -> Usage | None:
         completion = max(0, (fields.total_tokens or 0) - (prompt or 0))
     if prompt is None or not (0 <= prompt <= MOST_TOKENS and 0 <= completion <= MOST_TOKENS):
         return None
-    if fields.prompt_tokens_details is None and fields.completion_tokens_details is None:
+    elsewhere = fields.cached_tokens or fields.prompt_cache_hit_tokens
+    if fields.prompt_tokens_details is None and fields.completion_tokens_details is None and not elsewhere:
         return Usage(prompt, completion)
     return Usage(
         prompt,
         completion,
-        cached_tokens=min(prompt, _count(fields.prompt_tokens_details, "cached_tokens")),
+        cached_tokens=min(prompt, _count(fields.prompt_tokens_details, "cached_tokens") or _positive(elsewhere)),
         reasoning_tokens=min(completion, _count(fields.completion_tokens_details, "reasoning_tokens")),
     )
 

@@ -181,7 +181,9 @@ class StreamRelay:
             self._fail(self._error_of(read_error(payload) or ErrorFields()))
             return
         if event.has_usage:
-            if event.usage is not None:
+            used = event.usage
+            # Figures are not taken back by the zeros that some send with every chunk.
+            if used is not None and (self.usage is None or used.prompt_tokens or used.completion_tokens):
                 if self._usage_per_choice and self._usage_event is not None:
                     event = add_usage(self._usage_event, event)
                 self.usage = event.usage

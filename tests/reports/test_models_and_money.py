@@ -88,22 +88,54 @@ async def test_one_model_is_found_though_its_name_has_slashes() -> None:
     assert (answer.status, answer.json["id"], answer.json["object"]) == (200, name, "model")
 
 
-async def test_cached_tokens_are_charged_once_at_their_own_price() -> None:
-    """BerriAI/litellm#31714"""
-    usage = {
-        "prompt_tokens": 1000,
-        "completion_tokens": 10,
-        "total_tokens": 1010,
-        "prompt_tokens_details": {"cached_tokens": 900},
-    }
-    async with ScriptedServer([saying({"content": "hello"}, usage=usage)]) as server:
+COUNTS: Json = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
+CACHED: list[Any] = [
+    pytest.param({"prompt_tokens_details": {"cached_tokens": 900}}, id="BerriAI/litellm#31714"),
+    pytest.param({"prompt_cache_hit_tokens": 900, "prompt_cache_miss_tokens": 100},
+                 id="NousResearch/hermes-agent#61871"),
+    pytest.param({"cached_tokens": 900, "prompt_tokens_details": None}, id="diegosouzapw/OmniRoute#9750"),
+    pytest.param({"cached_tokens": 900, "prompt_tokens_details": {"cached_tokens": 900}}, id="told twice"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("told", CACHED)
+async def test_cached_tokens_are_charged_once_at_their_own_price(told: Json, streamed: bool) -> None:
+    usage = {**COUNTS, **told}
+    script: Script = [saying({"content": "hello"}, usage=usage)]
+    if streamed:
+        script = stream(ROLE, *words("hello"), STOP, usage_chunk(usage), DONE)
+    async with ScriptedServer(script) as server:
         settings = config(server)
         settings["models"]["m"]["targets"][0]["price"] = {"input": 1, "output": 2, "cached_input": 0.1}
         async with running_gateway(settings) as gateway:
-            await gateway.chat()
+            await gateway.chat(stream=streamed)
             row = await gateway.row()
 
     assert row["cost_nusd"] == 100 * 1000 + 900 * 100 + 10 * 2000
+
+
+NOTHING: Json = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+PLACES: list[Any] = [
+    pytest.param([STOP, usage_chunk(COUNTS, [{"index": 0, "delta": {}}])], id="BerriAI/litellm#36168"),
+    pytest.param([usage_chunk(NOTHING), STOP, usage_chunk(COUNTS)], id="router-for-me/CLIProxyAPI#3104"),
+    pytest.param([STOP, usage_chunk(COUNTS), usage_chunk(NOTHING)], id="router-for-me/CLIProxyAPI#3104 (after it)"),
+    pytest.param([usage_chunk(None), STOP, usage_chunk(COUNTS), usage_chunk(None)],
+                 id="router-for-me/CLIProxyAPI#2762"),
+    pytest.param([STOP, usage_chunk({name: float(count) for name, count in COUNTS.items()})], id="counts as floats"),
+    pytest.param([STOP, usage_chunk({name: str(count) for name, count in COUNTS.items()})], id="counts as strings"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("events", PLACES)
+async def test_the_figures_of_a_stream_are_booked_wherever_they_stand(events: list[bytes]) -> None:
+    async with in_front_of(stream(ROLE, *words("hello"), *events, DONE)) as field:
+        answer = await field.ask(stream=True, stream_options={"include_usage": True})
+        row = await field.gateway.row()
+
+    assert (row["prompt_tokens"], row["completion_tokens"]) == (1000, 10)
+    (told,) = heard(answer).usages
+    assert int(told["total_tokens"]) == 1010
 
 
 async def test_a_usage_of_zero_is_taken_as_zero() -> None:

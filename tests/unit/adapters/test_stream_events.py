@@ -148,7 +148,7 @@ def test_usage_is_read(usage: Any, read_as: Usage) -> None:
 
 @pytest.mark.parametrize(
     "usage",
-    [{}, [], "x", 5, {"prompt_tokens": -1}, {"prompt_tokens": "5"}, {"prompt_tokens": 5, "completion_tokens": -1},
+    [{}, [], "x", 5, {"prompt_tokens": -1}, {"prompt_tokens": "five"}, {"prompt_tokens": 5, "completion_tokens": -1},
      {"prompt_tokens": 10**10}, {"prompt_tokens": 5, "completion_tokens": 10**30}, {"completion_tokens": 5}],
 )  # fmt: skip
 def test_a_usage_that_makes_no_sense_is_worth_nothing(usage: Any) -> None:
