@@ -19,6 +19,7 @@ from adapters.stream_edits import add_usage, without_usage
 from adapters.types import EventKind, FailureKind
 from gateway.pipeline.tally import SentCall
 from gateway.upstream.base import UpstreamResponse
+from gateway.upstream.odd_events import payloads_in, unframed
 from gateway.upstream.sse import SseEvent, SseSplitter
 
 LINGER_SECONDS: Final = 1.0
@@ -125,6 +126,8 @@ class ChildStream:
                     self._end(None, done=True)
                 elif event.data:
                     self._take_named(event, usual_frame(event.raw, event.data))
+                elif event.data is None and event.raw[:1] != b":":
+                    self._take_all(unframed(event.raw))
                 if self._ended:
                     return
         except ProviderError as error:
@@ -139,7 +142,9 @@ class ChildStream:
             last = self._splitter.close()
         except ProviderError as too_large:
             last, error = None, error or too_large
-        if error is None and last is not None and last.data and last.data != b"[DONE]":
+        if error is None and last is not None and last.data is None:
+            self._take_all(unframed(last.raw))
+        elif error is None and last is not None and last.data and last.data != b"[DONE]":
             self._take_named(last, b"data: %b\n\n" % last.data)
         if not self._ended:
             self._end(error)
@@ -171,6 +176,16 @@ class ChildStream:
         else:
             self._take(raw, payload)
 
+    def _take_all(self, payloads: list[bytes]) -> None:
+        """Take events one by one that did not come as such."""
+        for payload in payloads:
+            if self._ended:
+                return
+            if payload == b"[DONE]":
+                self._end(None, done=True)
+            else:
+                self._take(usual_frame(b"", payload), payload)
+
     def _take(self, raw: bytes, payload: bytes) -> None:
         adapter, opened = self._whole.adapter, self._opened
         if adapter.progress is not None and is_progress(payload, adapter.progress):
@@ -178,7 +193,11 @@ class ChildStream:
         try:
             event = read_event(raw, payload)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            self._whole.pass_on(raw)  # for the relay to count
+            found = payloads_in(payload)
+            if found is None:
+                self._whole.pass_on(raw)  # for the relay to count
+            else:
+                self._take_all(found)
             return
         if event.kind is EventKind.ERROR:
             self._fail(adapter.error(read_error(payload) or ErrorFields()))
@@ -221,8 +240,9 @@ class ChildStream:
                 self._whole.pass_on(self._whole.renumbered(event, self._number))
 
     def _note_usage(self, event: StreamEvent) -> None:
-        if event.usage is None:
-            return
+        used = event.usage
+        if used is None or (self.usage is not None and not (used.prompt_tokens or used.completion_tokens)):
+            return  # figures are not taken back by the zeros that some send with every chunk
         if self._whole.adapter.usage_per_choice and self._usage_event is not None:
             event = add_usage(self._usage_event, event)
         self._usage_event = event

@@ -20,6 +20,7 @@ from gateway.pipeline.call import Attempt, Call
 from gateway.pipeline.clock import AttemptClock
 from gateway.pipeline.stream_out import DONE, StreamOut
 from gateway.upstream.base import UpstreamResponse
+from gateway.upstream.odd_events import payloads_in, unframed
 from gateway.upstream.sse import SseEvent, SseSplitter
 
 _MAX_MALFORMED: Final = 2
@@ -108,7 +109,12 @@ class StreamRelay:
             for event in self._splitter.feed(data):
                 payload = event.data
                 if payload is None or not payload:
-                    continue  # comments and empty events are the upstream's own keep-alive
+                    # Comments and empty events are the upstream's own keep-alive.
+                    if payload is None and event.raw[:1] != b":":
+                        self._take_all(unframed(event.raw))
+                        if self._ended:
+                            return
+                    continue
                 if payload == b"[DONE]":
                     self._finish(done=True)
                     return
@@ -130,8 +136,8 @@ class StreamRelay:
         """The body is over, in good order or not."""
         if not self._ended:
             last, error = self._last_event(error)
-            if error is None and last is not None and last.data and last.data != b"[DONE]":
-                self._take(b"data: " + last.data + b"\n\n", last.data)
+            if error is None and last is not None:
+                self._take_all([last.data] if last.data else unframed(last.raw) if last.data is None else [])
         if not self._ended:
             self._pass_all(self._repair.end(done=False))
         if not self._ended:
@@ -174,7 +180,11 @@ class StreamRelay:
         try:
             event = read_event(raw, payload)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            self._note_malformed()
+            found = payloads_in(payload)
+            if found is None:
+                self._note_malformed()
+            else:
+                self._take_all(found)
             return
         kind = event.kind
         if kind is _ERROR:
@@ -208,6 +218,16 @@ class StreamRelay:
                 self._pattern = find_pattern(event, self._batch[-1], slot)
         if self._content_events > self._most_events and not self._ended:
             self._fail(ProviderError(FailureKind.TOO_LARGE, self._says("went on past the token limit it was given")))
+
+    def _take_all(self, payloads: list[bytes]) -> None:
+        """Take events one by one that did not come as such."""
+        for payload in payloads:
+            if self._ended:
+                return
+            if payload == b"[DONE]":
+                self._finish(done=True)
+            else:
+                self._take(usual_frame(b"", payload), payload)
 
     def _count_content(self, text_bytes: int, now: float) -> None:
         self._attempt.text_bytes += text_bytes

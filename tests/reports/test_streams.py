@@ -73,6 +73,15 @@ COMPLETE: list[Any] = [
     pytest.param(stream(numbered(1, content="hel"), numbered(2, content="lo"), STOP, DONE), "hello",
                  id="microsoft/foundry-local#144"),
     pytest.param([saying({"content": "hello"})], "hello", id="a whole answer in place of the stream"),
+    pytest.param(raw(*[b"data: : OPENROUTER PROCESSING\n\n"] * 5, HELLO, b"data: : keepalive\n\n", STOP, DONE), "hello",
+                 id="mnfst/llm-gateway#2053, anomalyco/opencode#50871"),
+    pytest.param(raw(b": OPENROUTER PROCESSING\n\n:\n\n", HELLO, b": ping\n", STOP, DONE), "hello",
+                 id="deepnoodle-ai/dive#206"),
+    pytest.param(raw(HELLO[:-1], STOP[:-1], DONE[:-1]), "hello", id="events without a blank line between them"),
+    pytest.param(raw(HELLO, STOP, b"data: [DONE] \n\n"), "hello", id="[DONE] with a blank"),
+    pytest.param(raw(b"data: " + HELLO, b"data: " + STOP, b"data: " + DONE), "hello", id="openclaw/openclaw#97474"),
+    pytest.param(raw(HELLO[6:], STOP[6:]), "hello", id="chunks without data:"),
+    pytest.param(raw(HELLO, STOP, DONE, DONE, HELLO), "hello", id="diegosouzapw/OmniRoute#4937"),
 ]  # fmt: skip
 
 
@@ -119,6 +128,14 @@ FAILING: list[Any] = [
                  id="zendev-sh/goai#110"),
     pytest.param(event({"object": "error", "message": "engine died", "type": "InternalServerError", "code": 500}),
                  "engine died", id="vllm-project/vllm#6174 in a stream"),
+    pytest.param(b'error: {"code":500,"message":"slot unavailable","type":"server_error"}\n\n', "slot unavailable",
+                 id="ggml-org/llama.cpp's error field"),
+    pytest.param(b'{\n  "error": {\n    "code": 429,\n    "message": "Resource exhausted",\n'
+                 b'    "status": "RESOURCE_EXHAUSTED"\n  }\n}\n', "Resource exhausted", id="maximhq/bifrost#5262"),
+    pytest.param(b'[{"error": {"code": 503, "message": "overloaded"}}]\n', "overloaded",
+                 id="maximhq/bifrost#5262 (in a list)"),
+    pytest.param(b'data: {"id": "c", "choices": [{"delta": \ndata: {"error": {"message": "stream_read_error"}}\n\n',
+                 "stream_read_error", id="Wei-Shaw/sub2api#1471"),
 ]  # fmt: skip
 
 
@@ -157,6 +174,18 @@ async def test_choices_of_one_stream_keep_their_numbers() -> None:
         answer = await field.ask(stream=True, n=2)
 
     assert (heard(answer, 0).content, heard(answer, 1).content) == ("Azure", "Blue")
+
+
+async def test_choices_that_are_streams_of_their_own_have_the_same_faults() -> None:
+    """mnfst/llm-gateway#2053, maximhq/bifrost#5262, through a provider that has one choice alone"""
+    odd = raw(b"data: : keepalive\n\n", HELLO[:-1], STOP[:-1], DONE[:-1])
+    async with in_front_of(odd, "groq") as field:
+        answer = await field.ask(stream=True, n=2)
+    assert (heard(answer, 0).content, heard(answer, 1).content, heard(answer).done) == ("hello", "hello", True)
+
+    async with in_front_of(raw(HELLO, b'{"error": {"message": "overloaded", "code": 503}}\n'), "groq") as field:
+        answer = await field.ask(stream=True, n=2)
+    assert "overloaded" in heard(answer).errors[0]["message"]
 
 
 async def test_chunks_go_out_as_they_come_and_proxies_are_told_not_to_collect_them() -> None:
