@@ -52,8 +52,8 @@ class ThinkSplitter:
         return self._inside and not self._blank and not self._held
 
     def passes(self, text: str) -> bool:
-        """Whether *text* is reasoning as it stands, while all `flows`: it holds no part of the tag that ends it."""
-        return self._closing[0] not in text
+        """Whether *text* is reasoning as it stands, while all `flows`: it holds nothing of what may end it."""
+        return self._closing[0] not in text and not text[-1:].isspace()
 
     def release(self) -> str:
         """What is still held, which turned out to be none of a tag."""
@@ -98,10 +98,11 @@ class ThinkSplitter:
             before, tag, after = self._held.partition(self._closing)
             if not tag:
                 kept = overlap(self._held, self._closing)
-                cut = len(self._held) - kept
+                # The blanks before the tag go with it, and nobody knows yet whether these are.
+                cut = len(self._held[: len(self._held) - kept].rstrip())
                 reasoning, self._held = self._held[:cut], self._held[cut:]
                 return reasoning, ""
-            reasoning, self._held, self._inside, self._blank = before, after, False, True
+            reasoning, self._held, self._inside, self._blank = before.rstrip(), after, False, True
         self._drop_blanks()
         answer = self.release()
         self.over = not self._blank

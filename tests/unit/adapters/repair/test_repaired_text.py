@@ -75,7 +75,7 @@ def test_content_in_parts_becomes_text_and_reasoning() -> None:
 
 TAGGED: list[Any] = [
     pytest.param("<think>hm</think>Hi", ("hm", "Hi"), id="plain"),
-    pytest.param("<think>\nhm, well\n</think>\n\nHi <b>", ("hm, well\n", "Hi <b>"), id="blanks"),
+    pytest.param("<think>\nhm, well\n</think>\n\nHi <b>", ("hm, well", "Hi <b>"), id="blanks"),
     pytest.param("\n <think>hm</think>Hi", ("hm", "Hi"), id="blanks-before"),
     pytest.param("<think></think>Hi", ("", "Hi"), id="empty"),
     pytest.param("<think>never closed </thin", ("never closed </thin", ""), id="never-closed"),
@@ -131,7 +131,7 @@ def test_tags_are_text_for_a_model_that_has_none() -> None:
 def test_a_tag_that_the_prompt_opened_need_not_be_in_the_text() -> None:
     opened = repair_with(reasoning={"opens_in_prompt": True})
     for size in (1, 4, 100):
-        assert heard("hm\n</think>\nHi", size, opened).said[:2] == ("Hi", "hm\n")
+        assert heard("hm\n</think>\nHi", size, opened).said[:2] == ("Hi", "hm")
         assert heard("<think>hm</think>Hi", size, opened).said[:2] == ("Hi", "hm")
 
 
