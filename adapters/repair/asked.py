@@ -44,6 +44,19 @@ def tools_in_text(request: Mapping[str, msgspec.Raw]) -> frozenset[str]:
         return frozenset()
     if bytes(request.get("tool_choice", b"")) == b'"none"':
         return frozenset()
-    tools = msgspec.json.decode(request["tools"])
+    return _names(request["tools"])
+
+
+def begins_a_name(request: Mapping[str, msgspec.Raw], name: str) -> bool:
+    """Whether *name* is the beginning of a tool's name, and no tool's name itself."""
+    tools = request.get("tools")
+    if tools is None or msgspec.json.encode(name) in bytes(tools):
+        return False  # nearly always, and without decoding the tools
+    names = _names(tools)
+    return name not in names and any(one.startswith(name) for one in names)
+
+
+def _names(encoded: msgspec.Raw) -> frozenset[str]:
+    tools = msgspec.json.decode(encoded)
     found = (tool.get("function") for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
     return frozenset(str(function["name"]) for function in found if isinstance(function, dict) and "name" in function)

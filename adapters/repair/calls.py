@@ -70,9 +70,13 @@ class CallTracker:
     ollama/ollama#7881, agno-agi/agno#8879). Ids that are missing are made by *make_id* from the call's number.
     """
 
-    def __init__(self, make_id: Callable[[int], str], *, only_first: bool = False) -> None:
+    def __init__(
+        self, make_id: Callable[[int], str], *, only_first: bool = False, is_cut: Callable[[str], bool] | None = None
+    ) -> None:
+        """*is_cut* tells of a name whether it can only be the beginning of one."""
         self._make_id = make_id
         self._only_first = only_first
+        self._is_cut = is_cut
         self._calls: list[_Call] = []
         self._at: dict[int, _Call] = {}
         self._with_id: dict[str, _Call] = {}
@@ -115,8 +119,8 @@ class CallTracker:
         out: list[Part] = []
         for call in self._calls[:1] if self._only_first else self._calls:
             if not call.announced:
-                if call.length:
-                    out.append(self._announcement(call, call.text))
+                if call.length or call.name:
+                    out.append(self._announcement(call, call.text or "{}"))
             elif not call.text.strip():
                 out.append({"index": call.number, "function": {"arguments": "{}"}})
         return out
@@ -189,9 +193,12 @@ class CallTracker:
             call.pieces.append(text)
             call.length += len(text)
         if not call.announced:
-            if not isinstance(name, str) or not name:
+            if isinstance(name, str) and name != call.name:
+                call.name += name
+            if not call.name:
                 return None  # clients want the name first: what came before it waits
-            call.name = name
+            if not call.length and self._is_cut is not None and self._is_cut(call.name):
+                return None  # and they want all of it: many take the first piece for the whole
             whole = self._announcement(call, call.text)
             return {**part, **whole, "function": {**function, **whole["function"]}}
         further = {"arguments": text} if text or "arguments" in function else {}

@@ -35,9 +35,10 @@ class ChoiceRepair:
         *,
         chat: bool,
         opened: bool,
+        is_cut: Callable[[str], bool] | None = None,
     ) -> None:
         """*tools* are the names a call written as text may have; none where such calls are not looked for. *opened*:
-        the text begins within a tag."""
+        the text begins within a tag. *is_cut* is for the `CallTracker`."""
         self.started = False
         self.reason: str | None = None
         """Why it ended, once that was passed on."""
@@ -45,7 +46,7 @@ class ChoiceRepair:
         """It ended at a stop that we found, and nothing of it may follow."""
         self.pending: list[ChunkChoice] = []
         """A piece with text and a finish reason, which is the end only if no more comes (BerriAI/litellm#2195)."""
-        self.calls = CallTracker(make_id, only_first=needs.one_call)
+        self.calls = CallTracker(make_id, only_first=needs.one_call, is_cut=is_cut)
         self.function_call: str | None = None
         """The arguments so far of a call in the old style."""
         self.old_style = False

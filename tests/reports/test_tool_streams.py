@@ -77,6 +77,19 @@ STREAMS: list[Any] = [
     pytest.param(parts([part(WHOLE, "get_weather", index=0, id="call_a"),
                         part("{}", "get_time", index=1, id="call_b")]),
                  [("get_weather", OSLO), ("get_time", {})], id="two calls in one event (vercel/ai#18333)"),
+    pytest.param(parts(part("", "get_wea", index=0, id="call_a"), part("", "ther", index=0), part(WHOLE, index=0)),
+                 [("get_weather", OSLO)], id="continuedev/continue#5849"),
+    pytest.param(parts(part("", "get_", index=0, id="call_a"), part(None, "time", index=0)), [("get_time", {})],
+                 id="continuedev/continue#5849 (without arguments)"),
+    pytest.param(parts(part("", "get_", index=0, id="call_a"), part(WHOLE, "weather", index=0, id="call_a"),
+                       part("", "get_time", index=1, id="call_b"), part("{}", index=1)),
+                 [("get_weather", OSLO), ("get_time", {})], id="continuedev/continue#5849 (the first of two)"),
+    pytest.param(parts(part("", "get_weather", index=0, id="call_a"), part("", "get_time", index=1, id="call_b"),
+                       part('{"city":', index=0), part("{", index=1), part('"Oslo"}', index=0), part("}", index=1)),
+                 [("get_weather", OSLO), ("get_time", {})], id="maximhq/bifrost#1829"),
+    pytest.param(parts(part('{"city":', "get_weather", index=0, id="call_a"), part('"Os', index=1),
+                       part('lo"}', index=2)),
+                 [("get_weather", OSLO)], id="dirac-run/dirac#215"),
 ]  # fmt: skip
 
 
