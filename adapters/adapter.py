@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from secrets import token_hex
 from typing import Any, Final
 
 import msgspec
@@ -80,7 +81,7 @@ class Adapter:
         patches = compile_patches(spec, self._provider, canonical, most, offers, window)
         self._patches = patches.by_param
         self._shapes = compile_shapes(spec, self._provider, offers, target.model)
-        self.rescues = compile_rescues(spec, self._shapes)
+        self.rescues = compile_rescues(spec, self._shapes, offers, target.model)
         """What may still answer a request that the provider has refused."""
         self._shape_triggers = frozenset().union(*(shape.triggers for shape in self._shapes))
         triggers = self._shape_triggers - {"stream"}
@@ -175,6 +176,30 @@ class Adapter:
             self._quirk(out, operation, self.target)
         changes = tuple(draft.adjustments) if draft.adjustments else _NO_CHANGES
         return Prepared(_encode(out), changes, None, draft.needs, draft.lossy)
+
+    def around(self, body: Body, operation: Operation, stream: bool) -> tuple[bytes, bytes] | None:
+        """What stands before and behind the messages in all requests that differ from *body* in nothing else.
+
+        None where the messages may have to be looked at, or anything else is to be said of the request.
+        """
+        looks = (
+            self._counts_first
+            or self._messages.always
+            or self._allow is not None
+            or self._name_adapter is not None
+            or self._limit is not None
+            or self._quirk is not None
+            or operation in self._endpoints
+        )
+        special = self._patches.keys() | self._shape_triggers | {FUNCTIONS, "tools"}
+        if looks or operation is not _CHAT or not special.isdisjoint(body):
+            return None
+        mark = token_hex(16).encode()
+        prepared = self.prepare({**body, "messages": msgspec.Raw(mark)}, operation, stream)
+        if prepared.adjustments or prepared.needs is not None or prepared.lossy:
+            return None
+        before, _, after = prepared.body.partition(mark)
+        return before, after
 
     def _with_tools(self, body: Body, stream: bool, unsupported: Unsupported, after: Shape | None) -> Prepared:
         """The request with its functions as tools."""

@@ -9,6 +9,7 @@ import msgspec
 
 from adapters.draft import Unsupported
 from gateway.data_plane.exchange import ClientHead
+from gateway.data_plane.known_body import KnownBody
 from gateway.data_plane.request_id import safe_request_id
 from gateway.data_plane.unsupported import UNSUPPORTED_HEADER, read_unsupported
 from gateway.errors import GatewayError, InvalidRequestError, LoopDetectedError
@@ -30,6 +31,10 @@ class HeadFacts(msgspec.Struct, eq=False):
     hops: bytes = b""
     unsupported: Unsupported | None = None
     refusal: GatewayError | None = None
+    body: KnownBody | None = None
+    """The body that came last with this head, where another one may differ from it in nothing but its messages."""
+    bodies_to_learn: int = 4
+    """How often a body is still taken for one that may come again, after others that did not."""
 
 
 def head_facts(head: ClientHead, services: Services) -> HeadFacts:

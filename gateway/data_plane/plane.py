@@ -18,6 +18,7 @@ from gateway.data_plane.endpoint import Endpoint, read_model_name
 from gateway.data_plane.exchange import Exchange, Handler
 from gateway.data_plane.extra_body import EXTRA_BODY, unpack_extra_body
 from gateway.data_plane.head_facts import HeadFacts, head_facts
+from gateway.data_plane.known_body import KnownBodies
 from gateway.data_plane.request_id import new_request_id
 from gateway.data_plane.strict_json import clip, decode_members
 from gateway.errors import GatewayError, ModelNotFoundError, ShuttingDownError
@@ -39,6 +40,7 @@ class DataPlane:
 
     def __init__(self, services: Services) -> None:
         self._services = services
+        self._bodies = KnownBodies()
         self._routes: dict[tuple[bytes, str], Handler] = {
             (b"POST", prefix + endpoint.path): partial(self._handle, endpoint)
             for endpoint in ENDPOINTS
@@ -63,6 +65,7 @@ class DataPlane:
         call = Call(exchange, endpoint.operation, services.clock(), time.time())
         try:
             facts: HeadFacts | None = exchange.head.facts
+            comes_again = facts is not None
             if facts is None:
                 facts = exchange.head.facts = head_facts(exchange.head, services)
             call.request_id = facts.request_id or new_request_id()
@@ -73,10 +76,15 @@ class DataPlane:
             key = services.authenticator.check(facts.credentials)
             call.key = key if key is not None else await services.authenticator.look_up(facts.credentials)
             call.authenticated = True
-            call.body = decode_members(exchange.body)
-            if EXTRA_BODY in call.body:
-                unpack_extra_body(call.body)
-            name = read_model_name(call.body)
+            known = facts.body
+            if known is not None and known.read(exchange.body, call):
+                name = known.model
+            else:
+                known = None
+                call.body = decode_members(exchange.body)
+                if EXTRA_BODY in call.body:
+                    unpack_extra_body(call.body)
+                name = read_model_name(call.body)
             # From here to the end of the request, whatever a reload may bring meanwhile.
             configuration = services.current
             call.model = configuration.catalog.resolve(name)
@@ -84,8 +92,13 @@ class DataPlane:
                 raise _no_such_model(name, configuration.catalog, call.key)
             if call.model.pattern:
                 call.body["model"] = msgspec.Raw(msgspec.json.encode(call.model.id))  # it may have come as an alias
+                call.known = None
             call.unsupported = facts.unsupported or call.model.unsupported
-            endpoint.read(call)
+            if known is None:
+                endpoint.read(call)
+                if comes_again and facts.bodies_to_learn and endpoint is CHAT:
+                    facts.bodies_to_learn -= 1
+                    facts.body = self._bodies.learn(exchange.body, call, name)
             call.task = exchange.task or asyncio.current_task()
             await serve(call, services, configuration)
         except GatewayError as error:

@@ -16,6 +16,7 @@ MAX_DEPTH = 64
 
 _Raw = msgspec.Raw
 _decode_one_level = msgspec.json.Decoder(dict[str, _Raw]).decode
+_decode_value = msgspec.json.Decoder(_Raw).decode
 _decode_items = msgspec.json.Decoder(list[_Raw]).decode
 _decode_whole = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -64,6 +65,28 @@ def decode_members(raw: bytes | bytearray) -> Body:
     if _count(raw, b"{") + _count(raw, b"[") > MAX_DEPTH and _is_deeper(body.values(), MAX_DEPTH):
         raise _too_deep()
     return body
+
+
+def read_one_level(raw: bytes) -> Body | None:
+    """The members of the object in *raw*, as far as it is one; what else may be wrong with it is not looked at."""
+    try:
+        return _decode_one_level(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def read_one_value(text: bytes) -> msgspec.Raw | None:
+    """*text*, if it is one JSON value that `decode_members` would let pass as that of a member; else None."""
+    try:
+        value = _decode_value(text)
+        if not text.isascii():
+            text.decode()
+        if text.find(b"\\") >= 0 and _SURROGATE_ESCAPE.search(text):
+            _check_escapes(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, InvalidJsonError):
+        return None
+    brackets = 2 * len(text) - len(text.replace(b"{", b"")) - len(text.replace(b"[", b""))
+    return None if brackets >= MAX_DEPTH and _is_deeper((value,), MAX_DEPTH) else value
 
 
 def _count(text: bytes | bytearray, character: bytes) -> int:

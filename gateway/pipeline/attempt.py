@@ -24,7 +24,8 @@ from gateway.pipeline.reply import JSON, answer_headers
 from gateway.pipeline.shaped import ShapedCalls, find_rescue
 from gateway.pipeline.stream_out import StreamOut
 from gateway.pipeline.tally import owes_nothing
-from gateway.pipeline.whole import MAX_ANSWER_BYTES, is_stream, read_as_stream, read_refusal, read_whole
+from gateway.pipeline.unmarked import Unmarked
+from gateway.pipeline.whole import MAX_ANSWER_BYTES, is_stream, read_refusal, read_whole, refuse_page
 from gateway.services import Services
 from gateway.upstream.base import RequestHead, UpstreamResponse
 
@@ -57,9 +58,7 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
             raise ProviderError(
                 FailureKind.NO_CAPACITY, f"{target.provider} has all the requests it may have.", sent=False
             )
-        prepared = call.prepared.get(target) or backend.adapter.prepare(
-            call.body, call.operation, call.stream, call.unsupported
-        )
+        prepared = call.prepared.get(target) or backend.prepare(call)
         attempt.adjustments = prepared.adjustments
         limits = route.model
         total = call.started + min(limits.total_seconds, call.time_limit_seconds or limits.total_seconds)
@@ -198,10 +197,9 @@ async def _stream(
     now: Callable[[], float],
 ) -> Usage | None:
     """Relay a stream to its end; what breaks after the first content is told to the client here."""
-    whole = None
-    if not is_stream(response):
-        # Read before there is a relay: until then the clock ends the attempt by cancelling its task.
-        whole = await read_as_stream(response, call.operation, attempt.target.provider)
+    provider, marked = attempt.target.provider, is_stream(response)
+    if not marked:
+        refuse_page(response, provider)
     relay = StreamRelay(
         call,
         attempt,
@@ -219,11 +217,7 @@ async def _stream(
     )
     call.relay = relay
     try:
-        if whole is None:
-            response.stream(relay)
-        else:
-            relay.feed(whole)
-            relay.finish(None)
+        response.stream(relay if marked else Unmarked(relay, call.operation, provider))
         if not relay.done.done():
             await relay.done
         if relay.failure is not None:
@@ -233,7 +227,7 @@ async def _stream(
             error = to_error(relay.failure)
             call.error_code = error.code or ""
             _resolve(call, attempt, relay.usage)
-            out.fail(error, call.request_id, attempt.target.provider, relay.failure.status)
+            out.fail(error, call.request_id, provider, relay.failure.status)
         return relay.usage
     finally:
         call.relay = None

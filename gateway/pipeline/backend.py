@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
-from adapters.adapter import Adapter
+from adapters.adapter import Adapter, Prepared
 from adapters.errors import ProviderError
 from adapters.target import Target
 from adapters.types import Operation
@@ -14,6 +15,12 @@ from gateway.pipeline.rests import TargetRests
 from gateway.pipeline.upstream_limits import UpstreamLimits
 from gateway.upstream.base import RequestHead, Upstream
 from policies.retry import KEY_REFUSED
+
+if TYPE_CHECKING:
+    from gateway.data_plane.known_body import KnownBody
+    from gateway.pipeline.call import Call
+
+_MOST_KNOWN: Final = 64
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +48,18 @@ class Concurrency:
 class Backend:
     """A target, and everything needed to send it a request without further thought."""
 
-    __slots__ = ("_heads", "_keys", "adapter", "concurrency", "headers", "limits", "rests", "target", "upstream")
+    __slots__ = (
+        "_around",
+        "_heads",
+        "_keys",
+        "adapter",
+        "concurrency",
+        "headers",
+        "limits",
+        "rests",
+        "target",
+        "upstream",
+    )
 
     def __init__(
         self,
@@ -66,6 +84,8 @@ class Backend:
         """None where the provider tells nothing of its limits."""
         self.concurrency = concurrency
         self.rests = rests
+        self._around: dict[KnownBody, tuple[bytes, bytes] | None] = {}
+        """What is sent before and behind the messages of bodies that come again; None where it depends on them."""
         self._heads = heads
         self._keys = keys
 
@@ -78,6 +98,24 @@ class Backend:
             return heads[0]
         rests = self.rests
         return heads[self._keys.take(now, rests if rests.everyone.latest > now else None)]
+
+    def prepare(self, call: Call) -> Prepared:
+        """What to send for *call*; raises as `Adapter.prepare` does."""
+        known = call.known
+        if known is not None:
+            around = self._around.get(known) or self._learn(known, call)
+            if around is not None:
+                return Prepared(b"%b%b%b" % (around[0], call.body["messages"], around[1]), ())
+        return self.adapter.prepare(call.body, call.operation, call.stream, call.unsupported)
+
+    def _learn(self, known: KnownBody, call: Call) -> tuple[bytes, bytes] | None:
+        around = self._around
+        if known in around:
+            return None
+        if len(around) >= _MOST_KNOWN:
+            around.clear()
+        found = around[known] = self.adapter.around(call.body, call.operation, call.stream)
+        return found
 
     def failed(self, failure: ProviderError, operation: Operation, head: RequestHead | None, now: float) -> None:
         """Take what *failure*, of a request with *head*, says of the requests to come."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from adapters.adapter import Prepared
     from gateway.catalog import Model
     from gateway.data_plane.exchange import Exchange
+    from gateway.data_plane.known_body import KnownBody
     from gateway.pipeline.holds import Hold
     from gateway.pipeline.relay import StreamRelay
     from gateway.pipeline.tally import Tally
@@ -65,6 +66,8 @@ class Call(msgspec.Struct, eq=False):
     key: VirtualKey = ANONYMOUS
     authenticated: bool = False
     body: Body = msgspec.field(default_factory=dict)
+    known: KnownBody | None = None
+    """What *body* differs from in nothing but its messages, where something does."""
     model: Model | None = None
     stream: bool = False
     wants_usage: bool = False
