@@ -1,7 +1,8 @@
 """What OpenAI's parameters may hold. Engines are lax about it: a wrong type is often taken as absent without a word.
 
-Ranges and types are those of OpenAI's API reference, read 2026-11-30. A null counts as absent everywhere; parameters
-that are not listed here pass unchecked, since a provider may know them.
+Ranges and types are those of OpenAI's API reference, read 2026-11-30. A null counts as absent and goes no further: some
+engines refuse it (ggml-org/llama.cpp#25515). Parameters that are not listed here pass unchecked, since a provider may
+know them.
 """
 
 from __future__ import annotations
@@ -100,24 +101,33 @@ _READ_ELSEWHERE: Final = frozenset({"model", "messages"})
 
 
 def check_parameters(body: Body, checks: Mapping[str, Check]) -> dict[str, Any]:
-    """The values of those parameters of *body* that *checks* knows.
+    """The values of those parameters of *body* that *checks* knows; what is null is taken out of it.
 
     Raises `InvalidRequestError` naming the first one that does not hold what it may, and `InvalidJsonError` for a
     number that no reader can hold.
     """
     values = {}
+    nulls: list[str] = []
     for name, raw in body.items():
         check = checks.get(name)
         if check is None:
-            if name not in _READ_ELSEWHERE:
+            if raw == NULL:
+                nulls.append(name)
+            elif name not in _READ_ELSEWHERE:
                 check_number(name, raw)
             continue
         try:
-            values[name] = check.decode(raw)
+            value = check.decode(raw)
+            if value is None:
+                nulls.append(name)
+            else:
+                values[name] = value
         except (msgspec.DecodeError, RecursionError):
             found = bytes(raw)[:60].decode("utf-8", "replace")
             message = f"Invalid value for '{name}': {found}. Expected {check.expects}."
             raise InvalidRequestError(message, param=name) from None
+    for name in nulls:
+        del body[name]
     return values
 
 
