@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -18,24 +19,40 @@ class _Vector(msgspec.Struct, gc=False):
 
 
 _decode_vectors = msgspec.json.Decoder(list[_Vector]).decode
+_decode_inputs = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_DIGITS: Final = b"0123456789"
 _STARTS_WITH: Final = {"base64": b'"', "float": b"["}
 
 
-def mend_list(body: bytes, kind: Any, model: Any, vectors: msgspec.Raw, usage: msgspec.Raw, named: str) -> bytes:
+class MissingVectorsError(UnreadableError):
+    """There is not one vector for each input; the text says what there is."""
+
+
+def mend_list(
+    body: bytes, kind: Any, model: Any, vectors: msgspec.Raw, usage: msgspec.Raw, named: str, inputs: int | None = None
+) -> bytes:
     """The answer *body* with what strict clients need: places in the list, kinds of objects, a model, a usage.
 
-    *kind*, *model*, *vectors* and *usage* are its members; *named* is the model where it names none. A usage that was
-    not told says zero, as the type has no other way to say so. Raises `UnreadableError` for what is no list of vectors.
+    *kind*, *model*, *vectors* and *usage* are its members; *named* is the model where it names none. Vectors come in
+    the order of their inputs, for that is how clients take them. A usage that was not told says zero, as the type has
+    no other way to say so. Raises `UnreadableError` for what is no list of vectors, and `MissingVectorsError` where
+    there are not as many as *inputs*.
     """
     try:
         found = _decode_vectors(vectors)
-        sound = all(type(vector.index) is int and vector.object == "embedding" for vector in found)
+        if inputs is not None and len(found) != inputs:
+            raise MissingVectorsError(f"{_counted(len(found), 'vector')} for {_counted(inputs, 'input')}")
+        if any(bytes(vector.embedding) == b"null" for vector in found):
+            raise MissingVectorsError("a vector that is null")
+        places = [vector.index for vector in found]
+        ordered = places == list(range(len(places))) and all(type(place) is int for place in places)
+        sound = ordered and all(vector.object == "embedding" for vector in found)
         if sound and kind == "list" and type(model) is str and bytes(usage)[:1] == b"{":
             return body
         whole = msgspec.json.decode(body)
-        for place, item in enumerate(whole["data"]):
-            if not isinstance(item.get("index"), int):
-                item["index"] = place
+        if not ordered:
+            whole["data"] = _in_place(whole["data"])
+        for item in whole["data"]:
             item["object"] = "embedding"
     except (msgspec.DecodeError, AttributeError, KeyError, RecursionError, TypeError) as error:
         raise UnreadableError(str(error)) from None
@@ -45,6 +62,30 @@ def mend_list(body: bytes, kind: Any, model: Any, vectors: msgspec.Raw, usage: m
     if not isinstance(whole.get("usage"), dict):
         whole["usage"] = {"prompt_tokens": 0, "total_tokens": 0}
     return msgspec.json.encode(whole)
+
+
+def inputs_of(body: Mapping[str, msgspec.Raw]) -> int | None:
+    """How many vectors the request *body* asks for; None where it has no input."""
+    given = bytes(body.get("input", b""))
+    if not given.startswith(b"["):
+        return 1 if given else None
+    items = _decode_inputs(given)
+    tokens = items and bytes(items[0])[:1] in _DIGITS
+    return 1 if tokens else len(items)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _in_place(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """*items* in the order of their places; where these make no sense, as they came."""
+    places = [item.get("index") for item in items]
+    if {type(place) for place in places} == {int} and set(places) == set(range(len(items))):
+        return sorted(items, key=lambda item: item["index"])
+    for place, item in enumerate(items):
+        item["index"] = place
+    return items
 
 
 def with_encoding(body: bytes, vectors: msgspec.Raw, encoding: str) -> bytes:

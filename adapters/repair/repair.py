@@ -9,7 +9,7 @@ import msgspec
 
 from adapters.answers import Answer
 from adapters.draft import AnswerNeeds
-from adapters.embeddings import mend_list
+from adapters.embeddings import inputs_of, mend_list
 from adapters.plain_answer import plain_usage
 from adapters.repair.rules import Rules
 from adapters.repair.stream import StreamRepair
@@ -49,7 +49,8 @@ class Repair:
         Raises `AnswerFailedError` for an answer that says it failed, and `UnreadableError` for what is no answer.
         """
         if operation is Operation.EMBEDDINGS:
-            return mend_list(body, answer.object, answer.model, answer.data, answer.usage, self._rules.model)
+            told = answer.object, answer.model, answer.data, answer.usage
+            return mend_list(body, *told, self._rules.model, inputs_of(request))
         if needs is None and not self._rules.opened and is_plain(answer, operation):
             for marker in self._rules.markers:
                 if marker in body:

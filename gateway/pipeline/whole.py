@@ -9,7 +9,7 @@ import msgspec
 from adapters import answers
 from adapters.adapter import Adapter
 from adapters.draft import AnswerNeeds
-from adapters.embeddings import lengths
+from adapters.embeddings import MissingVectorsError, lengths
 from adapters.errors import TOOL_CALL_MISSING, ProviderError
 from adapters.failures import ErrorFields, read_error
 from adapters.patches import unsupported
@@ -23,6 +23,8 @@ from gateway.upstream.sse import SseSplitter
 
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 _MAX_REFUSAL_BYTES: Final = 256 * 1024
+_BOM: Final = b"\xef\xbb\xbf"
+_FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
 class Whole(msgspec.Struct, eq=False):
@@ -56,7 +58,8 @@ def read_whole(
         return Whole(body, usage)
     provider = adapter.target.provider
     content_type = response.headers.get("content-type", "").lower()
-    if content_type.startswith("text/event-stream"):
+    body = body.removeprefix(_BOM)
+    if content_type.startswith("text/event-stream") or begins_stream(body):
         body = _folded(body, adapter, operation, needs, request or {})
     elif content_type.startswith("text/html"):
         raise _not_an_answer(provider, content_type)
@@ -78,6 +81,8 @@ def read_whole(
         return Whole(body, usage, answer)
     except AnswerFailedError as failed:
         raise adapter.error(failed.fields) from None
+    except MissingVectorsError as missing:
+        raise ProviderError(FailureKind.EMPTY, f"{provider} answered with {missing}.") from None
     except answers.UnreadableError:
         raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with something of no known shape.") from None
 
@@ -108,11 +113,28 @@ def _no_answer(body: bytes, adapter: Adapter) -> ProviderError:
 
 
 async def read_as_stream(response: UpstreamResponse, operation: Operation, provider: str) -> bytes:
-    """An answer in one piece where a stream was asked for (U27), as a stream of few events."""
-    body = await response.read(MAX_ANSWER_BYTES)
+    """The body of an answer that does not say it is a stream, where one was asked for, as one."""
+    refuse_page(response, provider)
+    return as_stream(await response.read(MAX_ANSWER_BYTES), operation, provider)
+
+
+def refuse_page(response: UpstreamResponse, provider: str) -> None:
+    """Raise for a page of HTML, which is no answer whatever stands in it."""
     content_type = response.headers.get("content-type", "").lower()
     if content_type.startswith("text/html"):
         raise _not_an_answer(provider, content_type)
+
+
+def begins_stream(body: bytes) -> bool:
+    """Whether *body* begins as streams of events do, and nothing else."""
+    return body.startswith(_FIELDS)
+
+
+def as_stream(body: bytes, operation: Operation, provider: str) -> bytes:
+    """An answer in one piece where a stream was asked for (U27), as a stream of few events; a stream as it is."""
+    body = body.lstrip().removeprefix(_BOM)
+    if begins_stream(body):
+        return body
     try:
         answer = answers.read_answer(body)
         if answers.has_error(answer):
@@ -147,6 +169,8 @@ def _folded(body: bytes, adapter: Adapter, operation: Operation, needs: AnswerNe
         for event in (*splitter.feed(body), splitter.close()):
             if event is None or not event.data or event.data == b"[DONE]":
                 continue
+            if event.data.lstrip().startswith(b":"):
+                continue  # a comment, sent as data
             read = read_event(event.raw, event.data)
             if read.kind is EventKind.ERROR or event.name == "error":
                 raise adapter.error(read_error(event.data) or ErrorFields())

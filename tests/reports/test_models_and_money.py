@@ -51,6 +51,34 @@ async def test_vectors_come_in_the_encoding_that_was_asked_for(asked: Json, came
     assert answer.json["data"][0]["embedding"] == told
 
 
+LACKING: list[Any] = [
+    # What came, and what the client is told of it.
+    pytest.param([], "0 vectors for 2 inputs", id="mem0ai/mem0#4057"),
+    pytest.param([{"index": 0, "embedding": [1.0]}], "1 vector for 2 inputs", id="fewer than asked for"),
+    pytest.param([{"embedding": [1.0]}, {"embedding": None}], "a vector that is null", id="null"),
+]
+
+
+@pytest.mark.parametrize(("data", "told"), LACKING)
+async def test_an_answer_without_a_vector_for_each_input_is_none(data: Any, told: str) -> None:
+    script = [wire_answer(json.dumps({"object": "list", "data": data}).encode())]
+    async with in_front_of(lambda _: script) as field:
+        answer = await field.gateway.post("/v1/embeddings", {"model": "m", "input": ["a", "b"]})
+
+    assert answer.status == 502
+    assert told in answer.error["message"]
+
+
+async def test_vectors_come_in_the_order_of_their_inputs() -> None:
+    """mgerasolo/knowledge#141: places that were mixed up, or made no sense."""
+    data = [{"index": 1, "embedding": [2.0]}, {"index": 0, "embedding": [1.0]}]
+    script = [wire_answer(json.dumps({"object": "list", "data": data}).encode())]
+    async with in_front_of(lambda _: script) as field:
+        answer = await field.gateway.post("/v1/embeddings", {"model": "m", "input": ["a", "b"]})
+
+    assert [(one["index"], one["embedding"]) for one in answer.json["data"]] == [(0, [1.0]), (1, [2.0])]
+
+
 async def test_the_list_holds_public_models_alone_and_needs_no_upstream() -> None:
     """BerriAI/litellm#25550"""
     settings = config(9, 9)
