@@ -35,7 +35,10 @@ NEUTRAL: Final[Mapping[str, frozenset[bytes]]] = {
     "temperature": frozenset((b"1", b"1.0")),
     "top_p": frozenset((b"1", b"1.0")),
 }
-_ALWAYS_NEUTRAL: Final = frozenset((b"null",))
+_LONGEST_NEUTRAL: Final = 64
+"""Bytes of the longest value that may still be one of `NEUTRAL`, however widely it is written."""
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 
 CONTRACT: Final = frozenset({
     "stream", "max_tokens", "max_completion_tokens", "n", "stop", "logprobs", "top_logprobs", "logit_bias",
@@ -55,9 +58,20 @@ Patch = Callable[[Draft], None]
 
 
 def is_neutral(param: str, value: msgspec.Raw) -> bool:
-    """True when *value* asks for nothing."""
+    """True when *value* asks for nothing, however it is written: `[ ]` and `1.00` are `[]` and `1`."""
     raw = bytes(value)
-    return raw == b"null" or raw in NEUTRAL.get(param, _ALWAYS_NEUTRAL)
+    if raw == b"null":
+        return True
+    neutral = NEUTRAL.get(param)
+    if neutral is None:
+        return False
+    # Words can be written in one way only, and most values are as the usual encoders write them.
+    if raw in neutral or raw[0] in b'"tf' or len(raw) > _LONGEST_NEUTRAL:
+        return raw in neutral
+    try:
+        return _encode(_decode(raw)) in neutral
+    except msgspec.DecodeError:  # a number beyond all bounds
+        return False
 
 
 def leave_out(draft: Draft, param: str, provider: str, reason: str = "", *, refuse: bool = False) -> None:

@@ -65,6 +65,24 @@ def test_a_neutral_value_is_no_use_of_a_parameter(param: str, neutral: bytes) ->
         assert (patched(patch, body), body) == ([], {})
 
 
+@pytest.mark.parametrize(
+    ("param", "written", "neutral"),
+    [
+        ("response_format", b'{\n    "type": "text"\n}', True),
+        ("response_format", b'{ "type": "json_object" }', False),
+        ("tools", b"[ ]", True),
+        ("logit_bias", b"{\n}", True),
+        ("modalities", b'[ "text" ]', True),
+        ("temperature", b"1.00", True),
+        ("temperature", b"1e999", False),
+        ("n", b"true", False),
+        ("user", b"[ ]", False),
+    ],
+)
+def test_what_means_off_may_be_written_in_any_way(param: str, written: bytes, neutral: bool) -> None:
+    assert is_neutral(param, msgspec.Raw(written)) is neutral
+
+
 def test_a_refusal_names_parameter_and_provider() -> None:
     with pytest.raises(ProviderError) as caught:
         LeaveOut("logit_bias", "acme", "It has no such thing.")(
