@@ -59,7 +59,7 @@ def tool_patches(target: TargetFacts) -> Iterator[tuple[str, Patch]]:
     for name in ("tool_choice", "parallel_tool_calls"):
         yield name, OrderlyTools()
     tools = target.spec.params.get("tools")
-    if tools is not None and target.has_no(tools) and not _is_offered(target, tools):
+    if tools is not None and target.has_no_tools():
         # With the tools goes all that is said about them.
         yield "tools", NoTools(target.provider, tools.hint or "")
         return
@@ -90,13 +90,8 @@ def _asks_freely(target: TargetFacts, choice: ParamSpec | None) -> bool:
     return target.has_no(choice) or (bool(words) and not {"required", "any", "named"} & set(words))
 
 
-def _is_offered(target: TargetFacts, facts: ParamSpec) -> bool:
-    """Whether it is the model of a running engine that tells."""
-    return facts.support is Support.CONDITIONAL and not facts.models and target.offers is not None
-
-
 def _tool_list(target: TargetFacts, facts: ParamSpec) -> Iterator[Patch]:
-    if target.offers is not None and _is_offered(target, facts):
+    if target.offers is not None and target.is_offered(facts):
         yield ToolsIfOffered(target.provider, target.offers, facts.hint or "")
     if facts.max is not None:
         yield FewerTools(target.provider, int(facts.max))

@@ -84,9 +84,14 @@ def compile_patches(
 
 def _left_to_the_allow_list(spec: ProviderSpec, patch: Patch) -> bool:
     """Whether the patch would only leave out what `AllowList` leaves out all the same, and has nothing to say of it."""
-    if not isinstance(patch, LeaveOut) or patch.reason or (patch.refuse and patch.param not in CONTRACT):
-        return False
-    return spec.transport.unknown_body_fields.only_known and patch.param not in known_parameters(spec)
+    match patch:
+        case LeaveOut():
+            param, silent = patch.param, not patch.reason and (not patch.refuse or patch.param in CONTRACT)
+        case ResponseFormat():
+            param, silent = "response_format", not any(patch.lacking.values())
+        case _:
+            return False
+    return silent and spec.transport.unknown_body_fields.only_known and param not in known_parameters(spec)
 
 
 def limit_to_send(spec: ProviderSpec, most: int | None) -> SendLimit | None:

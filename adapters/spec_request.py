@@ -149,6 +149,8 @@ class MessagesSpec(Fact):
     fields: FieldsSpec = FieldsSpec()
     """Acted on where ``transport.unknown_body_fields.nested`` is true."""
     rules: tuple[MessageRule, ...] = ()
+    unchecked: bool = False
+    """It answers to roles that it does not know and to messages without content, as if all were well."""
 
     def ids_for(self, canonical: str) -> ToolCallIds | None:
         """What ids of tool calls have to look like for the model of that canonical name; None: anything goes."""

@@ -44,6 +44,15 @@ class TargetFacts:
             facts.support is Support.CONDITIONAL and not is_one_of(self.canonical, facts.models)
         )
 
+    def has_no_tools(self) -> bool:
+        """Whether tools are never sent: they are refused, left out, or emulated."""
+        facts = self.spec.params.get("tools")
+        return facts is not None and self.has_no(facts) and not self.is_offered(facts)
+
+    def is_offered(self, facts: ParamSpec) -> bool:
+        """Whether it is the model of a running engine that tells."""
+        return facts.support is Support.CONDITIONAL and not facts.models and self.offers is not None
+
     def without(self, name: str, facts: ParamSpec) -> LeaveOut:
         """What leaves the parameter out, or refuses it."""
         return LeaveOut(name, self.provider, facts.hint or "", refuse=facts.patch is Word.ERROR)

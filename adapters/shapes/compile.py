@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from adapters.draft import Draft
@@ -21,8 +20,7 @@ from adapters.shapes.salvage import SalvageCall
 from adapters.shapes.tools_refused import LearnedTools
 from adapters.shapes.two_phase import TwoPhase
 from adapters.spec import ConditionKind, ConflictSpec, ParamSpec, PartSupport, Patch, ProviderSpec, Support
-
-Offers = Callable[[str], bool | None]
+from adapters.target_facts import Offers, TargetFacts
 
 _FORMAT: Final = "response_format"
 _UNBOUNDED: Final = 1_000_000
@@ -49,11 +47,21 @@ def compile_shapes(
     retelling = [RetellCalls(shape.provider, shape.offers) for shape in emulated]
     # First of all, so that the other shapes see a chat.
     prompts = [PromptAsChat(provider)] if chat_stands_in(spec) else []
-    return (*prompts, *images, *retelling, *_fan_out(spec, tuple(others)), *others, *_fake_stream(spec, canonical))
+    streams = _fake_stream(_facts(spec, offers, model))
+    return (*prompts, *images, *retelling, *_fan_out(spec, tuple(others)), *others, *streams)
 
 
-def compile_rescues(spec: ProviderSpec, shapes: tuple[Shape, ...]) -> tuple[Rescue, ...]:
-    """What may help after a refusal: some of *shapes*, and what the file says of its errors."""
+def _facts(spec: ProviderSpec, offers: Offers | None, model: str) -> TargetFacts:
+    return TargetFacts(spec, spec.id, spec.canonical(model), None, offers)
+
+
+def compile_rescues(
+    spec: ProviderSpec, shapes: tuple[Shape, ...], offers: Offers | None = None, model: str = ""
+) -> tuple[Rescue, ...]:
+    """What may help after a refusal: some of *shapes*, and what the file says of its errors.
+
+    The rest is as for `compile_shapes`.
+    """
     rescues: list[Rescue] = [shape for shape in shapes if isinstance(shape, AfterRefusal)]
     rescues += [
         shape.offers for shape in shapes if isinstance(shape, EmulateTools) and isinstance(shape.offers, LearnedTools)
@@ -61,9 +69,8 @@ def compile_rescues(spec: ProviderSpec, shapes: tuple[Shape, ...]) -> tuple[Resc
     cases = [case for case in spec.errors.cases if case.patch is Patch.SALVAGE_TOOL_CALL]
     rescues += [SalvageCall(cases)] if cases else []
     emulated = any(isinstance(shape, EmulateTools) and shape.offers is None for shape in shapes)
-    if not emulated and not any(
-        isinstance(shape, EmulateForcedTool) and shape.required and shape.named for shape in shapes
-    ):
+    forced = any(isinstance(shape, EmulateForcedTool) and shape.required and shape.named for shape in shapes)
+    if not (emulated or forced or _facts(spec, offers, model).has_no_tools()):
         rescues.append(CallMissing())
     return tuple(rescues)
 
@@ -158,21 +165,31 @@ def _how(facts: ParamSpec | None, canonical: str, weaker: How) -> How | None:
     return How.CHECKED if facts.support is Support.CONDITIONAL and not facts.models else None
 
 
-def _fake_stream(spec: ProviderSpec, canonical: str) -> list[Shape]:
+def _fake_stream(target: TargetFacts) -> list[Shape]:
     always: list[Predicate] = []
     shapes: list[Shape] = []
-    facts = spec.params.get("stream")
-    if facts is not None and facts.patch is Patch.FAKE_STREAM and not facts.held_by(canonical):
+    facts = target.spec.params.get("stream")
+    if facts is not None and facts.patch is Patch.FAKE_STREAM and not facts.held_by(target.canonical):
         always.append(_any)
-    for conflict in spec.conflicts:
-        predicate = compile_conflict(conflict, canonical) if conflict.patch is Patch.FAKE_STREAM else None
-        if predicate is None:
+    for conflict in target.spec.conflicts:
+        predicate = compile_conflict(conflict, target.canonical) if conflict.patch is Patch.FAKE_STREAM else None
+        if predicate is None or _never_sent(conflict, target):
             continue
         if conflict.only_after is not None:
             shapes.append(AfterRefusal(FakeStream((predicate,)), conflict.only_after))
         else:
             always.append(predicate)
     return [*shapes, FakeStream(tuple(always))] if always else shapes
+
+
+def _never_sent(conflict: ConflictSpec, target: TargetFacts) -> bool:
+    """Whether one side of *conflict* is a parameter that the target lacks: it is refused, left out, or emulated.
+
+    True of streams alone: a shape that comes earlier sees what a client asks for, and not what is made of it.
+    """
+    used = {one.param for one in conflict.conditions if one.kind is ConditionKind.USED} - {"stream"}
+    params = target.spec.params
+    return any(target.lacks(facts) for name in used if (facts := params.get(name)) is not None)
 
 
 def _any(draft: Draft) -> bool:

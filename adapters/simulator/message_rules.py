@@ -47,6 +47,8 @@ class MessageRules:
                 raise self._refusals.invalid(words, place)
 
     def _check_role(self, at: str, message: Message, served: Served) -> None:
+        if self._facts.unchecked:
+            return
         role = message.get("role")
         known = role in self._facts.roles or not self._facts.roles
         if role == "developer" and self._facts.developer_role is not None:
@@ -70,10 +72,10 @@ class MessageRules:
                 raise self._refused(facts.null_fields, path, value)
 
     def _check_system(self, messages: list[Message], served: Served) -> None:
-        later = [number for number, message in enumerate(messages) if number and message["role"] == "system"]
+        later = [number for number, message in enumerate(messages) if number and message.get("role") == "system"]
         if later and self._facts.wants_single_system(served.canonical):
             raise self._refusals.invalid("System message must be at the beginning.", f"messages[{later[0]}]")
-        middle = [number for number in later if messages[number - 1]["role"] not in ("system", "developer")]
+        middle = [number for number in later if messages[number - 1].get("role") not in ("system", "developer")]
         if middle and is_refused(self._facts.mid_conversation_system, served.canonical):
             words = "a system message may not stand in the middle of a conversation"
             raise self._refusals.invalid(words, f"messages[{middle[0]}]")
@@ -82,8 +84,10 @@ class MessageRules:
         return self._refusals.unknown_field(path, value, status=entry.status if entry is not None else None)
 
     def _check_content(self, at: str, message: Message, served: Served) -> None:
-        content, role = message.get("content"), message["role"]
+        content, role = message.get("content"), str(message.get("role"))
         if content is None:
+            if self._facts.unchecked:
+                return
             if role != "assistant" or is_refused(self._facts.null_content, served.canonical):
                 raise self._refusals.invalid(f"'{at}' : property 'content' is missing", f"{at}.content")
         elif isinstance(content, list):
@@ -111,7 +115,7 @@ class MessageRules:
         calls = message.get("tool_calls")
         if calls == [] and is_refused(self._facts.empty_tool_calls, served.canonical):
             raise self._refusals.invalid(f"'{at}.tool_calls' : minimum number of items is 1", f"{at}.tool_calls")
-        if message["role"] == "tool" and not isinstance(message.get("tool_call_id"), str):
+        if message.get("role") == "tool" and not isinstance(message.get("tool_call_id"), str):
             raise self._refusals.invalid(f"'{at}' : property 'tool_call_id' is missing", f"{at}.tool_call_id")
         if calls is not None and not isinstance(calls, list):
             raise self._refusals.invalid(f"'{at}.tool_calls' : value must be an array", f"{at}.tool_calls")
@@ -149,7 +153,7 @@ def _ids(message: Message) -> list[Any]:
 def _answered_at_once(messages: list[Message]) -> Iterator[tuple[str, str]]:
     waiting: list[Any] = []
     for number, message in enumerate(messages):
-        if message["role"] == "tool":
+        if message.get("role") == "tool":
             waiting = [one for one in waiting if one != message.get("tool_call_id")]
         elif waiting:
             yield f"messages[{number}]", f"tool_calls must be followed by tool messages for each id; missing: {waiting}"
@@ -161,7 +165,7 @@ def _answered_at_once(messages: list[Message]) -> Iterator[tuple[str, str]]:
 def _no_orphans(messages: list[Message]) -> Iterator[tuple[str, str]]:
     known: set[Any] = set()
     for number, message in enumerate(messages):
-        if message["role"] == "tool" and message.get("tool_call_id") not in known:
+        if message.get("role") == "tool" and message.get("tool_call_id") not in known:
             yield f"messages[{number}]", "a tool message must answer a preceding tool call"
         known.update(_ids(message))
 
@@ -178,12 +182,12 @@ def _unique_ids(messages: list[Message]) -> Iterator[tuple[str, str]]:
 def _content_needed(messages: list[Message]) -> Iterator[tuple[str, str]]:
     for number, message in enumerate(messages):
         # Null is content enough; it is the member that must not be missing.
-        if message["role"] == "assistant" and "content" not in message and not message.get("tool_calls"):
+        if message.get("role") == "assistant" and "content" not in message and not message.get("tool_calls"):
             yield f"messages[{number}]", "an assistant message must contain either 'content' or 'tool_calls'"
 
 
 def _one_trailing_assistant(messages: list[Message]) -> Iterator[tuple[str, str]]:
-    if [message["role"] for message in messages[-2:]] == ["assistant", "assistant"]:
+    if [message.get("role") for message in messages[-2:]] == ["assistant", "assistant"]:
         yield "messages", "cannot have 2 or more assistant messages at the end of the list"
 
 

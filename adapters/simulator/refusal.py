@@ -56,6 +56,8 @@ class Refusals:
         case = self._validation
         found = case.type[0] if case is not None and case.type else _GENERAL_TYPE
         general = case.status[0] if case is not None and case.status else 400
+        if status is None and case is not None:
+            message = _recognised(message, case)
         return RefusedError(message, status or general, found, code or (case.code if case is not None else None), param)
 
     def unknown_field(
@@ -87,9 +89,7 @@ class Refusals:
         """A refusal as *case* describes it; what it leaves open is as in *otherwise*."""
         if case is None:
             return otherwise
-        words = case.message_like or otherwise.message
-        if case.match and not any(phrase in words.lower() for phrase in case.match):
-            words = f"{words} ({case.match[0]})"
+        words = _recognised(case.message_like or otherwise.message, case)
         known = case.type or case.code or case.message_like
         return RefusedError(
             words,
@@ -100,3 +100,10 @@ class Refusals:
             otherwise.headers,
             otherwise.extra,
         )
+
+
+def _recognised(words: str, case: ErrorCaseSpec) -> str:
+    """*words* with the phrase in them that *case* is known by."""
+    if case.match and not any(phrase in words.lower() for phrase in case.match):
+        return f"{words} ({case.match[0]})"
+    return words

@@ -160,7 +160,7 @@ def _schema_in(messages: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | Non
         if "json" in text.lower():
             schemas = [one for one in _objects_in(text) if _SCHEMA_MARKS & one.keys()]
             found = schemas[-1] if schemas else found
-            if found is None and message["role"] != "user" and "json object" in text.lower():
+            if found is None and message.get("role") != "user" and "json object" in text.lower():
                 found = _JSON_OBJECT
     return found
 

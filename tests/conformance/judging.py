@@ -13,7 +13,7 @@ from adapters.vocabulary import PartSupport, Patch
 from tests.conformance.bodies import check_body
 from tests.conformance.fates import Fate, fates, holding
 from tests.conformance.message_uses import MESSAGES, check_messages
-from tests.conformance.rare_uses import ADDRESS, BEYOND, INVALID, MANY_TOOLS
+from tests.conformance.rare_uses import ADDRESS, BEYOND, INVALID, MANY_TOOLS, NO_CONTENT, NO_ROLE
 from tests.conformance.reading import read
 from tests.conformance.rehearsal import Rehearsal, Seen
 from tests.conformance.uses import Use
@@ -42,7 +42,9 @@ def _judge_misuse(target: Target, use: Use, answer: Answer, seen: Seen) -> None:
         assert not fetched or (answer.status, seen.bodies) == (400, [])
         return
     assert answer.status == 400, answer.body
-    if use.head == "messages":
+    if use.name in (NO_ROLE, NO_CONTENT):
+        assert not target.spec.messages.unchecked or (answer.error["code"], seen.bodies) == ("invalid_value", [])
+    elif use.head == "messages":
         known = target.spec.transport.unknown_body_fields.nested or not parts.keys() >= OPENAI_PARTS
         assert not known or (answer.error["code"], seen.bodies) == ("unsupported_parameter", [])
 

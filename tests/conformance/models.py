@@ -21,5 +21,6 @@ OTHERS: dict[str, tuple[str, str | None]] = {kind: (kind, None) for kind in _cha
     f"{kind}: {model.id}": (kind, model.id) for kind in PROVIDERS for model in load_spec(kind).models if model.offered
 }
 OTHERS["local: a model with tools"] = ("local", "qwen3-0.6b")
-"""Presets, every model of the hosted providers, and what the local engine does with a model that has tools."""
+OTHERS["colibri: a model with tools"] = ("colibri", "glm-5.2")
+"""Presets, every model of the hosted providers, and what engines do with a model that has tools."""
 EVERY: dict[str, tuple[str, str | None]] = {**MODELS, **OTHERS}

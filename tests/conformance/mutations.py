@@ -163,10 +163,11 @@ def _of_the_rest(adapter: Adapter) -> Iterator[Mutation]:
         yield Mutation("quirk", "", _set("_quirk", lambda: None))
     if adapter._counts_first:
         yield Mutation("counting", "messages", _set("_counts_first", lambda: False))
-    asks = adapter._ask_for_usage
-    yield Mutation(
-        f"usage: {'asked for' if asks else 'not asked for'}", "usage", _set("_ask_for_usage", lambda: not asks)
-    )
+    asks, streams = adapter._ask_for_usage, adapter.target.spec.params.get("stream")
+    if streams is None or streams.held_by(adapter.target.spec.canonical(adapter.target.model)):
+        yield Mutation(
+            f"usage: {'asked for' if asks else 'not asked for'}", "usage", _set("_ask_for_usage", lambda: not asks)
+        )
     if adapter._progress_param is not None:
         yield Mutation("progress: asked for", "progress", _set("_progress_param", lambda: None))
 

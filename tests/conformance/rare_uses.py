@@ -18,11 +18,13 @@ from tests.conformance.uses import (
     function,
     has_choices,
     has_logprobs,
+    say,
     says,
     schema,
     shows_nothing,
 )
 
+NO_ROLE, NO_CONTENT = "a role of nobody's", "a message without content"
 ADDRESS: Final = "an image at an address that is not public"
 MANY_TOOLS: Final = "far too many tools"
 BEYOND: Final = 100_000_000
@@ -127,6 +129,8 @@ INVALID: Final = (
     Use("a limit of nothing", "max_tokens", {"max_tokens": 0}),
     Use("a part of no kind", "messages", {"messages": [
         {"role": "user", "content": [{"type": "smell", "smell": "a"}]}]}),
+    Use(NO_ROLE, "messages", {"messages": [{"role": "narrator", "content": "Night fell."}, say("Hi.")]}),
+    Use(NO_CONTENT, "messages", {"messages": [say("Hi."), {"role": "user"}]}),
     Use(ADDRESS, "messages", {"messages": [{"role": "user", "content": [
         {"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}}]}]}),
     *(

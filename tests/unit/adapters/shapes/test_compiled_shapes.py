@@ -11,6 +11,7 @@ from adapters.draft import Draft
 from adapters.errors import ProviderError
 from adapters.registry import load_spec
 from adapters.shapes.base import Shape
+from adapters.shapes.call_missing import CallMissing
 from adapters.shapes.compile import compile_rescues, compile_shapes
 from adapters.shapes.salvage import SalvageCall
 from adapters.types import FailureKind, Operation
@@ -79,6 +80,25 @@ def test_a_shape_is_at_work_where_the_file_says_so(
     provider: str, model: str, request_: dict[str, Any], shape: str
 ) -> None:
     assert at_work(shapes_of(provider, model), **request_) == shape
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "conflict"),
+    [
+        ("groq", LLAMA, "a schema, which is emulated for this model"),
+        ("lemonade", "", "log probabilities, which it does not have"),
+    ],
+)
+def test_nothing_is_streamed_otherwise_for_a_conflict_that_cannot_be(provider: str, model: str, conflict: str) -> None:
+    assert not [shape for shape in shapes_of(provider, model) if type(shape).__name__ == "FakeStream"]
+
+
+@pytest.mark.parametrize(("model", "expected"), [("glm-5.2", True), ("olmoe-1b-7b", False)])
+def test_a_call_that_did_not_come_is_asked_for_again_only_where_there_are_tools(model: str, expected: bool) -> None:
+    spec = load_spec("colibri")
+    rescues = compile_rescues(spec, compile_shapes(spec, "colibri", model=model), model=model)
+
+    assert any(isinstance(rescue, CallMissing) for rescue in rescues) is expected
 
 
 def test_a_target_that_lacks_nothing_has_no_shapes() -> None:

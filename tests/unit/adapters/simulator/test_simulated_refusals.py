@@ -181,11 +181,23 @@ def test_tools_and_a_schema_do_not_go_together(provider: str) -> None:
     assert ask(sim, **USES["tools"]).status == 200
 
 
+@pytest.mark.parametrize("message", [{"role": "oracle", "content": "hm"}, {"role": "user"}], ids=str)
 @pytest.mark.parametrize("provider", CHATS)
-def test_a_role_it_does_not_know_is_refused(provider: str) -> None:
+def test_a_message_that_is_none_is_refused_where_messages_are_checked(provider: str, message: dict[str, Any]) -> None:
     sim = simulator(provider)
+    heard = ask(sim, messages=[user("hi"), message])
 
-    assert_refused(sim, ask(sim, messages=[{"role": "oracle", "content": "hm"}]))
+    if sim.spec.messages.unchecked:
+        assert heard.status == 200
+    else:
+        assert_refused(sim, heard)
+
+
+def test_what_is_refused_like_a_failure_is_known_by_its_words() -> None:
+    heard = ask(simulator("llama_cpp_python"), messages=[{"role": "oracle", "content": "hm"}])
+
+    assert heard.status == 500
+    assert "validation error" in heard.json["error"]["message"]
 
 
 @pytest.mark.parametrize("provider", [name for name in CHATS if load_spec(name).models])
