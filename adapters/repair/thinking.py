@@ -53,7 +53,7 @@ class ThinkSplitter:
 
     def passes(self, text: str) -> bool:
         """Whether *text* is reasoning as it stands, while all `flows`: it holds nothing of what may end it."""
-        return self._closing[0] not in text and not text[-1:].isspace()
+        return self._closing[0] not in text and text[-1:] != "\n"
 
     def release(self) -> str:
         """What is still held, which turned out to be none of a tag."""
@@ -98,11 +98,11 @@ class ThinkSplitter:
             before, tag, after = self._held.partition(self._closing)
             if not tag:
                 kept = overlap(self._held, self._closing)
-                # The blanks before the tag go with it, and nobody knows yet whether these are.
-                cut = len(self._held[: len(self._held) - kept].rstrip())
+                # The line ends before the tag go with it, and nobody knows yet whether these are.
+                cut = len(self._held[: len(self._held) - kept].rstrip("\n"))
                 reasoning, self._held = self._held[:cut], self._held[cut:]
                 return reasoning, ""
-            reasoning, self._held, self._inside, self._blank = before.rstrip(), after, False, True
+            reasoning, self._held, self._inside, self._blank = before.rstrip("\n"), after, False, True
         self._drop_blanks()
         answer = self.release()
         self.over = not self._blank
