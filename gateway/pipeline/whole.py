@@ -58,7 +58,7 @@ def read_whole(
         return Whole(body, usage)
     provider = adapter.target.provider
     content_type = response.headers.get("content-type", "").lower()
-    body = body.removeprefix(_BOM)
+    body = body.lstrip().removeprefix(_BOM)
     if content_type.startswith("text/event-stream") or begins_stream(body):
         body = _folded(body, adapter, operation, needs, request or {})
     elif content_type.startswith("text/html"):

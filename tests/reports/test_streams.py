@@ -249,9 +249,44 @@ async def test_an_answer_begins_with_what_the_client_asked_for(streamed: bool) -
     assert b"x_groq" not in answer.body
 
 
+MARKS = ["text/plain; charset=utf-8", "application/json", "application/octet-stream", ""]
+
+
+@pytest.mark.parametrize("content_type", MARKS)
+async def test_a_stream_is_one_whatever_its_content_type(content_type: str) -> None:
+    """xiaoliu10/claude-code-router-next#45, vllm-project/vllm-ascend#6985, elastic/kibana#275723"""
+    head = chunked_head(content_type=content_type)
+    script: Script = [head, chunk(b"\n: ping\n\n"), chunk(HELLO[:4]), chunk(HELLO[4:]), Sleep(0.05)]
+    async with in_front_of([*script, chunk(STOP + DONE), b"0\r\n\r\n"]) as field:
+        answer = await field.ask(stream=True)
+
+        assert (heard(answer).content, heard(answer).done) == ("hello", True)
+        assert b"[DONE]" not in answer.chunks[0]  # it did not wait for the end
+        whole = await field.ask()
+    assert whole.json["choices"][0]["message"]["content"] == "hello"
+
+
+async def test_a_byte_order_mark_is_no_part_of_an_answer() -> None:
+    """Go and .NET proxies put one before the body."""
+    async with in_front_of([wire_answer(b"\xef\xbb\xbf" + json.dumps(completion("hello")).encode())]) as field:
+        answer = await field.ask()
+        streamed = await field.ask(stream=True)
+
+    assert answer.json["choices"][0]["message"]["content"] == heard(streamed).content == "hello"
+
+
+async def test_a_page_is_no_stream() -> None:
+    """Significant-Gravitas/AutoGPT#341, for streams that say they are something else than a page"""
+    async with in_front_of([wire_answer(b"<html>Sign in</html>", content_type="text/plain")]) as field:
+        answer = await field.ask(stream=True)
+
+    assert answer.status == 502
+    assert b"Sign in" not in answer.body
+
+
 async def test_a_stream_where_a_whole_answer_was_asked_for_is_put_together() -> None:
     """vllm-project/vllm and proxies before it: `stream: false` that is not heeded."""
-    async with in_front_of(good_stream("hel", "lo")) as field:
+    async with in_front_of(raw(b"data: : keepalive\n\n", ROLE, *words("hel", "lo"), STOP, DONE)) as field:
         answer = await field.ask()
 
     assert answer.json["choices"][0]["message"]["content"] == "hello"
