@@ -38,9 +38,12 @@ class AnswerChoice(msgspec.Struct, gc=False):
 
     index: Any = None
     message: AnswerMessage | None = None
+    delta: msgspec.Raw = _NOTHING
+    """In place of the message, from servers that know no other piece."""
     text: msgspec.Raw = _NOTHING
     finish_reason: Any = None
     logprobs: msgspec.Raw = _NOTHING
+    error: msgspec.Raw = _NOTHING
 
 
 class Answer(msgspec.Struct, gc=False):
@@ -73,10 +76,18 @@ def has_error(answer: Answer) -> bool:
 
 
 def is_complete(answer: Answer, operation: Operation) -> bool:
-    """Whether the answer holds what was asked for; an empty list of choices is no answer."""
+    """Whether the answer holds what was asked for; an empty list of choices is no answer, nor is one without message.
+
+    Where a choice tells of its failure, that is for a repair to tell.
+    """
     if operation is Operation.EMBEDDINGS:
         return bytes(answer.data)[:1] == b"["
-    return bool(answer.choices)
+    if not answer.choices or operation is not Operation.CHAT:
+        return bool(answer.choices)
+    return all(
+        choice.message is not None or choice.delta != _NOTHING or choice.error != _NOTHING or choice.text != _NOTHING
+        for choice in answer.choices
+    )
 
 
 def text_bytes(answer: Answer) -> int:
