@@ -165,7 +165,8 @@ def test_a_tool_call_from_nowhere_is_unreadable(index: Any) -> None:
 @pytest.mark.parametrize(
     ("body", "operation", "complete"),
     [
-        ({"choices": [{}]}, Operation.CHAT, True),
+        ({"choices": [{"message": {}}]}, Operation.CHAT, True),
+        ({"choices": [{"finish_reason": "stop"}]}, Operation.CHAT, False),
         ({"choices": []}, Operation.CHAT, False),
         ({"choices": None}, Operation.CHAT, False),
         ({}, Operation.COMPLETIONS, False),
