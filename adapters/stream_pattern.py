@@ -45,18 +45,9 @@ class Pattern:
     """What the events of a stretch have in common, and what is told in their place, bytes for bytes."""
 
     __slots__ = (
-        "_after",
-        "_before",
-        "_between",
-        "_head",
-        "_other_bytes",
-        "_start",
-        "_stop",
-        "_tail",
-        "_to_padding",
-        "_watch",
-        "text_bytes",
-    )
+        "_after", "_before", "_between", "_head", "_other_bytes", "_plain", "_tail", "_text", "_to_padding", "_watch",
+        "left", "text_bytes",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -71,37 +62,42 @@ class Pattern:
         padded = _PADDING.fullmatch(parts[-1]) if told == parts else None
         self._to_padding, self._after = padded.groups() if padded is not None else (b"", parts[-1])
         self._between = parts[1] if len(parts) > 2 else b""
+        self._plain = not self._to_padding and not self._between
         self._head, self._tail = told if told != parts else (b"", b"")
         # With the quotes, which are the last and the first of what stands around.
-        self._start, self._stop = len(parts[0]) - 1, 1 - len(parts[-1])
+        self._text = slice(len(parts[0]) - 1, 1 - len(parts[-1]))
         self._other_bytes = other_bytes - 2
         self.text_bytes = 0
-        """Those of the event that was told last."""
+        """Those of the events that were told; whoever counts them sets it back."""
+        self.left: float = float("inf")
+        """How many events may still be told."""
 
     def told(self, raw: bytes) -> bytes | None:
         """What the client gets for *raw*; None for an event that is not of this stretch, or has to be looked at."""
         if not (raw.startswith(self._before) and raw.endswith(self._after)):
             return None
-        if self._to_padding:
-            stop = raw.find(self._to_padding, self._start + 1)
-            if stop < 0 or not raw[stop + len(self._to_padding) : -len(self._after)].isalnum():
-                return None
-            quoted = raw[self._start : stop + 1]
-        else:
-            quoted = raw[self._start : self._stop]
-        if self._between:
-            once = quoted[: (len(quoted) - len(self._between)) // 2 + 1]
-            if quoted != once[:-1] + self._between + once[1:]:
-                return None
-            quoted = once
+        quoted = raw[self._text] if self._plain else self._find(raw)
         try:
             text = _decode_text(quoted)
         except msgspec.DecodeError:
             return None
-        if not text or (self._watch is not None and not self._watch(text)):
+        left = self.left - 1
+        if not text or left < 0 or (self._watch is not None and not self._watch(text)):
             return None
-        self.text_bytes = len(quoted) + self._other_bytes
+        self.left = left
+        self.text_bytes += len(quoted) + self._other_bytes
         return self._head + quoted[1:-1] + self._tail if self._head else raw
+
+    def _find(self, raw: bytes) -> bytes:
+        """The text in *raw*, in its quotes, where more than that may differ; empty if there is none."""
+        if self._to_padding:
+            stop = raw.find(self._to_padding, self._text.start + 1)
+            if stop < 0 or not raw[stop + len(self._to_padding) : -len(self._after)].isalnum():
+                return b""
+            return raw[self._text.start : stop + 1]
+        both = raw[self._text]
+        once = both[: (len(both) - len(self._between)) // 2 + 1]
+        return once if both == once[:-1] + self._between + once[1:] else b""
 
 
 def find_pattern(event: StreamEvent, told: bytes, slot: Slot) -> Pattern | None:

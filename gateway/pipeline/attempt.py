@@ -230,6 +230,7 @@ async def _stream(
             out.fail(error, call.request_id, provider, relay.failure.status)
         return relay.usage
     finally:
+        relay.count()
         call.relay = None
         call.exchange.on_flow = None
         if relay.committed and attempt.hold.resolution is None:

@@ -78,33 +78,36 @@ class StreamRelay:
         self._splitter = SseSplitter()
         self._pattern: Pattern | None = None
         """What the last event has in common with the next one, unless that is the first of another stretch."""
+        self._stretch: Pattern | None = None
+        """The same, while nothing is held anywhere, so that what comes can go on at once."""
+        self._write = out.exchange.write
         self._searches = _MOST_SEARCHES
         self._batch: list[bytes] = []
         self._held_bytes = 0
         self._malformed = 0
-        self._content_events = 0
-        self._most_events = call.output_limit * 1.05 * call.choices + 16 if call.output_limit else float("inf")
+        self._events_left = call.output_limit * 1.05 * call.choices + 16 if call.output_limit else float("inf")
+        """How many events with content may still come; so many more than tokens are no accident."""
         self._finished: set[int] = set()
         self._usage_event: StreamEvent | None = None
         self._ended = False
-        clock.on_expire = self._expire
+        clock.on_over = self._expire
         call.exchange.on_flow = self._flow
 
     # What the upstream's connection calls
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the body."""
+        # Nearly every read is one more word, in one event, and ends here.
+        stretch = self._stretch
+        if stretch is not None:
+            told = stretch.told(data)
+            if told is not None:
+                self._clock.content_at = self._out.written_at = self._now()
+                self._write(told)
+                return
+            self.count()
         if self._ended:
             return
-        # Nearly every read is one more word, in one event, and ends here.
-        pattern = self._pattern
-        if pattern is not None and self._splitter.at_boundary and not self._batch:
-            told = pattern.told(data) if self._content_events < self._most_events else None
-            if told is not None:
-                now = self._now()
-                self._count_content(pattern.text_bytes, now)
-                self._out.write(told, now)
-                return
         try:
             for event in self._splitter.feed(data):
                 payload = event.data
@@ -131,9 +134,21 @@ class StreamRelay:
             batch = self._batch
             self._out.write(batch[0] if len(batch) == 1 else b"".join(batch), self._now())
             batch.clear()
+            if self._splitter.at_boundary:
+                self._stretch = self._pattern
+
+    def count(self) -> None:
+        """Note what has been told by a pattern alone. Whoever reads what the attempt has come to calls this first."""
+        self._stretch = None
+        pattern = self._pattern
+        if pattern is not None and pattern.text_bytes:
+            self._attempt.text_bytes += pattern.text_bytes
+            self._events_left = pattern.left
+            pattern.text_bytes = 0
 
     def finish(self, error: ProviderError | None) -> None:
         """The body is over, in good order or not."""
+        self.count()
         if not self._ended:
             last, error = self._last_event(error)
             if error is None and last is not None:
@@ -159,6 +174,7 @@ class StreamRelay:
 
     def stop(self, error: ProviderError) -> None:
         """End the stream from our side, with *error* as its reason."""
+        self.count()
         if not self._ended:
             self._fail(error)
 
@@ -166,15 +182,15 @@ class StreamRelay:
 
     def _take(self, raw: bytes, payload: bytes) -> None:
         pattern = self._pattern
-        if pattern is not None and self._content_events < self._most_events:
+        if pattern is not None:
             told = pattern.told(raw)
             if told is not None:
-                self._count_content(pattern.text_bytes, self._now())
+                self._clock.content_at = self._now()
                 self._batch.append(told)
                 return
             if pattern.text_bytes:  # it was of use, and has paid for the search of the next
-                pattern.text_bytes = 0
                 self._searches += 1
+                self.count()
         if self._progress is not None and is_progress(payload, self._progress):
             return
         try:
@@ -204,7 +220,9 @@ class StreamRelay:
         if not event.has_choices and kind is _OTHER:
             return  # it says nothing, and some clients index choices[0]
         if kind is not _OTHER and kind is not _USAGE:
-            self._count_content(event.text_bytes, self._now())
+            self._attempt.text_bytes += event.text_bytes
+            self._events_left -= 1
+            self._clock.content_came(self._now(), self._stall_seconds)
         repair, before = self._repair, len(self._batch)
         if passes := repair.may_pass(event):
             self._pass(event)
@@ -216,7 +234,9 @@ class StreamRelay:
             if slot is not None:
                 self._searches -= 1
                 self._pattern = find_pattern(event, self._batch[-1], slot)
-        if self._content_events > self._most_events and not self._ended:
+        if self._pattern is not None:
+            self._pattern.left = self._events_left
+        if self._events_left < 0 and not self._ended:
             self._fail(ProviderError(FailureKind.TOO_LARGE, self._says("went on past the token limit it was given")))
 
     def _take_all(self, payloads: list[bytes]) -> None:
@@ -228,11 +248,6 @@ class StreamRelay:
                 self._finish(done=True)
             else:
                 self._take(usual_frame(b"", payload), payload)
-
-    def _count_content(self, text_bytes: int, now: float) -> None:
-        self._attempt.text_bytes += text_bytes
-        self._content_events += 1
-        self._clock.content_came(now, self._stall_seconds)
 
     def _note_malformed(self) -> None:
         self._malformed += 1
@@ -289,7 +304,8 @@ class StreamRelay:
         return len(self._finished) >= self._call.choices
 
     def _finish(self, *, done: bool = False) -> None:
-        self._pass_all(self._repair.end(done=done))
+        # Who has said nothing has not come to an end.
+        self._pass_all(self._repair.end(done=done and self._content_events > 0))
         if not self._is_complete() and not (self.committed and self._finished):
             self._fail(ProviderError(FailureKind.INTERRUPTED, self._says("ended the answer without a finish_reason")))
             return
@@ -303,7 +319,7 @@ class StreamRelay:
         self._out.end()
         # The answer is whole; only the end of the body is awaited, so that the connection can be used again.
         self._clock.content_came(self._now(), _LINGER_SECONDS)
-        self._clock.on_expire = self._resolve
+        self._clock.on_over = self._resolve
 
     def _fail(self, error: ProviderError) -> None:
         if self._ended:

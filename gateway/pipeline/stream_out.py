@@ -20,7 +20,7 @@ class StreamOut:
     *head* renders the headers at that moment.
     """
 
-    __slots__ = ("_deadlines", "_head", "_now", "_silence_seconds", "_watch", "exchange", "opened")
+    __slots__ = ("_deadlines", "_head", "_now", "_silence_seconds", "_watch", "exchange", "opened", "written_at")
 
     def __init__(
         self,
@@ -36,7 +36,9 @@ class StreamOut:
         self._silence_seconds = silence_seconds
         self._head = head
         self.opened = False
-        self._watch = Watch(now() + silence_seconds, self._break_silence)
+        self.written_at = now()
+        """When the client was last sent anything. Whoever writes to the open exchange itself has to set it."""
+        self._watch = Watch(self.written_at + silence_seconds, self._break_silence)
         deadlines.add(self._watch)
 
     def write(self, data: bytes, now: float) -> None:
@@ -44,7 +46,7 @@ class StreamOut:
         if not self.opened:
             self._open()
         self.exchange.write(data)
-        self._watch.deadline = now + self._silence_seconds
+        self.written_at = now
 
     def end(self) -> None:
         """The stream is complete; its last event has been written."""
@@ -70,8 +72,11 @@ class StreamOut:
         self.exchange.start(200, self._head())
 
     def _break_silence(self) -> None:
-        if not self.exchange.paused:
-            if not self.opened:
-                self._open()
-            self.exchange.write(KEEP_ALIVE)
-        self._watch.deadline = self._now() + self._silence_seconds
+        now = self._now()
+        if self.written_at + self._silence_seconds <= now:  # else something was written since the watch was set
+            if not self.exchange.paused:
+                if not self.opened:
+                    self._open()
+                self.exchange.write(KEEP_ALIVE)
+            self.written_at = now
+        self._watch.deadline = self.written_at + self._silence_seconds

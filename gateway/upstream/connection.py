@@ -61,7 +61,7 @@ class Connection(asyncio.Protocol):
     )
 
     _transport: asyncio.Transport
-    _parser: httptools.HttpResponseParser | None
+    _parser: httptools.HttpResponseParser
 
     def __init__(self, pool: OriginPool, loop: asyncio.AbstractEventLoop) -> None:
         self._pool = pool
@@ -129,20 +129,20 @@ class Connection(asyncio.Protocol):
             self._pool.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
-        if self.resting:
-            # Nobody asked for these bytes, so whatever came next could not be told from them.
-            self.abort()
-            return
-        if self._response is None and not self._read_bytes:
-            answer = self._pool.answers.read(data)
-            if answer is not None and self._take_whole(answer):
+        response = self._response
+        if response is None:
+            if self.resting:
+                # Nobody asked for these bytes, so whatever came next could not be told from them.
+                self.abort()
                 return
-        parser = self._parser
-        assert parser is not None
+            if not self._read_bytes:
+                answer = self._pool.answers.read(data)
+                if answer is not None and self._take_whole(answer):
+                    return
+            self._read_bytes += len(data)
         failure: ProviderError | None = None
-        self._read_bytes += len(data)
         try:
-            parser.feed_data(data)
+            self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             if self.resting:
                 self._reusable = False  # the answer is whole; only what follows it is broken
@@ -150,6 +150,19 @@ class Connection(asyncio.Protocol):
                 failure = self._failure or self._error(
                     FailureKind.MALFORMED, "the answer is not proper HTTP", repr(error)
                 )
+        pieces = self._pieces
+        if response is not None:
+            if len(pieces) == 1 and failure is None and not self.resting and response.feed is not None:
+                # A stream on its way: nearly every read is one more piece of it.
+                self._read_bytes = 0
+                response.began = True
+                response.feed(pieces.pop())
+                return
+            self._read_bytes += len(data)
+        self._parsed(failure)
+
+    def _parsed(self, failure: ProviderError | None) -> None:
+        """Hand on what the parser has made of a read."""
         response = self._response
         if response is None:
             if failure is None and self._read_bytes > MAX_HEAD_BYTES:
@@ -170,11 +183,7 @@ class Connection(asyncio.Protocol):
         if body:
             response.began = True
             self._read_bytes = 0  # counts from here on what is no body: extensions of chunks, and trailers
-            feed = response.feed
-            if feed is not None:
-                feed(body)
-            else:
-                response.take(body)
+            response.take(body)
         elif failure is None and self._read_bytes > 2 * MAX_HEAD_BYTES:  # the first of it can have been the head
             failure = self._error(FailureKind.TOO_LARGE, "the answer's trailers are too large")
         if failure is not None:
@@ -203,7 +212,8 @@ class Connection(asyncio.Protocol):
                 self._fail(self._error(FailureKind.RESET, "the connection broke before the answer", detail))
         self._detach()
         # Both lead back here, by bound methods and by a traceback: without them there is no cycle to collect.
-        self._parser = self._failure = None
+        del self._parser
+        self._failure = None
 
     # What the parser tells
 
@@ -223,7 +233,6 @@ class Connection(asyncio.Protocol):
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
 
     def on_headers_complete(self) -> None:
-        assert self._parser is not None
         status = self._parser.get_status_code()
         headers = self._headers
         if self._header_count > MAX_HEADERS or (self._read_bytes > MAX_HEAD_BYTES and _size(headers) > MAX_HEAD_BYTES):
@@ -248,7 +257,6 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         if self._response is not None:
-            assert self._parser is not None
             self.resting = True
             self._reusable = self._parser.should_keep_alive()
 

@@ -41,15 +41,15 @@ class SseSplitter:
         self._data: list[bytes] = []
         self._name: str | None = None
         self._at_start = True
-        self._clean = False
-        """Nothing is held, so that an event which comes in one piece can be taken as it is."""
+        self.at_boundary = False
+        """Nothing is held: the next byte begins an event, which can be taken as it is if it comes in one piece."""
         self._failure: ProviderError | None = None
 
     def feed(self, data: bytes) -> list[SseEvent]:
         """The events that *data* completes."""
         # Nearly every read is whole events of one data line each, and nearly always one. An integer is looked for with
         # a single memchr, which a one-byte string is not.
-        if self._clean and data[:6] == b"data: " and data[-1] == 10 and 13 not in data:
+        if self.at_boundary and data[:6] == b"data: " and data[-1] == 10 and 13 not in data:
             size = len(data)
             if data.find(b"\n") == size - 2 and size <= self._max:
                 return [SseEvent(data, data[6:-2])]
@@ -57,11 +57,6 @@ class SseSplitter:
             if events is not None:
                 return events
         return self._feed_any(data)
-
-    @property
-    def at_boundary(self) -> bool:
-        """Nothing is held: the next byte begins an event."""
-        return self._clean
 
     def close(self) -> SseEvent | None:
         """What is left at the end of the stream: by the specification to be dropped, but providers end like that."""
@@ -95,8 +90,8 @@ class SseSplitter:
         buffer = self._buffer
         if self._at_start and data.startswith(b"data: "):
             # No mark before the first event, as nearly always: what comes may be whole events already.
-            self._at_start, self._clean = False, not buffer
-            if self._clean:
+            self._at_start, self.at_boundary = False, not buffer
+            if self.at_boundary:
                 return self.feed(data)
         buffer += data
         if self._at_start:
@@ -129,7 +124,7 @@ class SseSplitter:
             line = position = after
         del buffer[:start]
         self._line, self._scanned = line - start, stop - start
-        self._clean = not buffer
+        self.at_boundary = not buffer
         if len(buffer) > self._max:
             self._fail()
             if not events:

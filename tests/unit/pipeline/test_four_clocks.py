@@ -186,7 +186,7 @@ class Clock:
         self.deadlines = Deadlines(clock=lambda: self.now)
         self.clock = AttemptClock(self.deadlines, lambda: self.now, asyncio.current_task(), first_content, total)
         self.expired: list[FailureKind] = []
-        self.clock.on_expire = lambda: self.expired.append(self.clock.kind)
+        self.clock.on_over = lambda: self.expired.append(self.clock.kind)
 
 
 async def test_a_clock_names_the_limit_that_comes_first() -> None:
@@ -224,6 +224,25 @@ async def test_content_that_was_on_its_way_starts_no_clock_during_a_pause() -> N
     it.now = 50.0
     it.clock.client_waits(False)
     assert it.clock.deadline == 80.0
+    it.clock.stop()
+
+
+async def test_content_that_was_only_noted_moves_the_deadline_once_it_passes() -> None:
+    it = Clock()
+    it.clock.content_came(1.0, 30.0)
+    it.clock.content_at = 20.0
+    it.now = 31.0
+    it.clock.on_expire()
+    assert (it.clock.deadline, it.expired) == (50.0, [])
+    it.now = 50.0
+    it.clock.on_expire()
+    assert (it.clock.deadline, it.expired) == (NEVER, [FailureKind.STALLED])
+    it.clock.content_at = 80.0
+    it.now = 81.0
+    it.clock.client_waits(True)  # what was noted counts here too
+    it.now = 90.0
+    it.clock.client_waits(False)
+    assert (it.clock.deadline, it.clock.kind) == (109.0, FailureKind.TOTAL_TIMEOUT)
     it.clock.stop()
 
 
