@@ -266,6 +266,38 @@ async def test_a_stream_is_one_whatever_its_content_type(content_type: str) -> N
     assert whole.json["choices"][0]["message"]["content"] == "hello"
 
 
+async def test_done_is_an_end_without_a_reason_where_the_provider_tells_none() -> None:
+    """diegosouzapw/OmniRoute#7800, ai-dynamo/dynamo#10514; ollama/ollama#4357"""
+    async with in_front_of(stream(HELLO, DONE), "ollama") as field:
+        found = heard(await field.ask(stream=True))
+    assert (found.content, found.finish, found.done) == ("hello", {0: "stop"}, True)
+
+
+ENDLESS: list[Any] = [
+    pytest.param(stream(HELLO), "ollama", id="nothing"),
+    pytest.param(stream(HELLO, usage_chunk()), "ollama", id="usage"),
+    pytest.param(stream(HELLO, DONE), "vllm", id="done"),
+    pytest.param(stream(HELLO, usage_chunk(), DONE), "openai_compatible", id="usage and done"),
+]
+
+
+@pytest.mark.parametrize(("script", "provider"), ENDLESS)
+async def test_a_stream_without_a_reason_broke_off(script: Script, provider: str) -> None:
+    """No reason is made up (earendil-works/pi#7441 is the other side of it)."""
+    async with in_front_of(script, provider) as field:
+        found = heard(await field.ask(stream=True))
+
+    assert found.errors
+    assert (found.finish, found.done) == ({}, False)
+
+
+async def test_done_alone_is_no_answer() -> None:
+    async with in_front_of(stream(ROLE, DONE), "ollama") as field:
+        answer = await field.ask(stream=True)
+
+    assert answer.status == 502
+
+
 async def test_a_byte_order_mark_is_no_part_of_an_answer() -> None:
     """Go and .NET proxies put one before the body."""
     async with in_front_of([wire_answer(b"\xef\xbb\xbf" + json.dumps(completion("hello")).encode())]) as field:
