@@ -305,7 +305,7 @@ class StreamRelay:
 
     def _finish(self, *, done: bool = False) -> None:
         # Who has said nothing has not come to an end.
-        self._pass_all(self._repair.end(done=done and self._content_events > 0))
+        self._pass_all(self._repair.end(done=done and self._attempt.text_bytes > 0))
         if not self._is_complete() and not (self.committed and self._finished):
             self._fail(ProviderError(FailureKind.INTERRUPTED, self._says("ended the answer without a finish_reason")))
             return
