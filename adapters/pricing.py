@@ -46,12 +46,10 @@ def _for_prompt(price: Price, tokens: int) -> Price | LongPrice:
 
 
 def _pico(price: Price | LongPrice, usage: Usage) -> int:
-    cached_price = price.input_ptoken if price.cached_input_ptoken is None else price.cached_input_ptoken
-    return (
-        (usage.prompt_tokens - usage.cached_tokens) * price.input_ptoken
-        + usage.cached_tokens * cached_price
-        + usage.completion_tokens * price.output_ptoken
-    )
+    pico = usage.prompt_tokens * price.input_ptoken + usage.completion_tokens * price.output_ptoken
+    if usage.cached_tokens and price.cached_input_ptoken is not None:
+        pico += usage.cached_tokens * (price.cached_input_ptoken - price.input_ptoken)
+    return pico
 
 
 def estimated_tokens(byte_count: int) -> int:

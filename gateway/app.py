@@ -140,7 +140,7 @@ async def _build(
         fetcher=fetcher,
         deadlines=deadlines,
     )
-    watch_parts(metrics, lambda: services.current)
+    watch_parts(metrics, lambda: services.current, calls=services.in_flight)
     metrics.watch(names.CONFIG_RELOAD_OK, lambda: [((), float(services.reloads.last.ok))])
     installation = Installation(services, upstream, reached)
     stack.push_async_callback(installation.aclose)

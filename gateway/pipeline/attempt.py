@@ -46,7 +46,6 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
     target = backend.target
     attempt = Attempt(target, services.ledger.hold(call.key.id, target, call.choices), now())
     call.attempts.append(attempt)
-    services.metrics.attempt_started(target)
     clock = response = usage = head = None
     lease = backend.concurrency
     try:
@@ -106,7 +105,6 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
             lease.give_back()
         if attempt.hold.resolution is None:
             _resolve(call, attempt, usage)
-        services.metrics.attempt_ended(target)
         if attempt.failure is not None:
             backend.failed(attempt.failure, call.operation, head, attempt.ended)
             _log_failure(call, attempt, attempt.failure)

@@ -88,6 +88,5 @@ class CountingLedger:
 
     def resolved(self, hold: Hold) -> None:
         self.open_holds -= 1
-        resolution = hold.resolution
-        assert resolution is not None
-        self.resolutions[resolution] += 1
+        if hold.resolution is not None:
+            self.resolutions[hold.resolution] += 1

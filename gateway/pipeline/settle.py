@@ -7,16 +7,19 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from adapters.types import Usage
+from adapters.target import Target
+from adapters.types import Operation, Usage
 from gateway.pipeline import adjusted
 from gateway.pipeline.call import Attempt, Call
 from gateway.storage.request_row import AttemptRow, RequestRow
 from gateway.storage.requests import RequestLog
 from gateway.telemetry.logging import log_request
-from gateway.telemetry.metrics import Metrics
+from gateway.telemetry.metrics import Answered, Metrics
 
 # The fields of a `Usage`, as a row has them that knows none.
 _Figures = tuple[int | None, int | None, int | None, int | None, bool]
+# What answers are counted together by: target, operation, model and whether they came as a stream.
+_Kind = tuple[Target, Operation, str, bool]
 _NO_FIGURES: Final[_Figures] = (None, None, None, None, False)
 
 _log = logging.getLogger(__name__)
@@ -54,13 +57,33 @@ class Settlements:
             self._timer.cancel()
             self._timer = None
         calls, self._calls = self._calls, []
+        rows: list[RequestRow] = []
+        answered: dict[_Kind, list[Answered]] = {}
         for call in calls:
             try:
-                self._settle(call)
+                if len(call.attempts) == 1 and call.status == 200 and call.model is not None and call.authenticated:
+                    attempt = call.attempts[0]
+                    usage = attempt.hold.usage
+                    if (
+                        usage is not None
+                        and attempt.first_content
+                        and not (attempt.failure or call.error_code or attempt.adjustments)
+                    ):
+                        kind = (attempt.target, call.operation, call.model.pattern or call.model.id, call.stream)
+                        gathered = answered.get(kind)
+                        if gathered is None:
+                            gathered = answered[kind] = []
+                        rows.append(_answered(call, attempt, usage, gathered))
+                        continue
+                self._settle(call, rows)
             except Exception:  # noqa: BLE001 - the edge of a background task: one call must not cost the others' records
                 _log.exception("request %s could not be accounted for", call.request_id)
+        for kind, gathered in answered.items():
+            self._metrics.answered(*kind, gathered)
+        self._requests.add(*rows)
+        log_request(*rows)
 
-    def _settle(self, call: Call) -> None:
+    def _settle(self, call: Call, rows: list[RequestRow]) -> None:
         total = call.ended - call.started
         waited = call.waited_seconds
         for attempt in call.attempts:
@@ -72,9 +95,7 @@ class Settlements:
             call.operation, label, call.status, call.error_code or None, call.stream, total, max(0.0, total - waited)
         )
         if call.authenticated:  # whoever has no key must not be able to fill the request log
-            row = _row(call, model, total, waited)
-            self._requests.add(row)
-            log_request(row)
+            rows.append(_row(call, model, total, waited))
 
     def _count(self, call: Call, attempt: Attempt) -> None:
         failure, first = attempt.failure, attempt.first_content
@@ -89,6 +110,75 @@ class Settlements:
         )
         if attempt.adjustments:
             self._metrics.adjusted(attempt.target, attempt.adjustments)
+
+
+def _answered(call: Call, attempt: Attempt, usage: Usage, gathered: list[Answered]) -> RequestRow:
+    """The row of a *call* that its only attempt has answered, as `_row` would make it; its figures are *gathered*."""
+    started, key, target, cost = call.started, call.key, attempt.target, attempt.hold.cost_nusd
+    total = call.ended - started
+    duration = attempt.ended - attempt.started
+    overhead = total - duration - call.waited_seconds
+    prompt, completion, cached, reasoning = (
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        usage.cached_tokens,
+        usage.reasoning_tokens,
+    )
+    gathered.append(
+        (
+            total,
+            overhead if overhead > 0.0 else 0.0,
+            duration,
+            attempt.first_content - attempt.started,
+            prompt,
+            completion,
+            cached,
+            reasoning,
+            cost or 0,
+        )
+    )
+    return RequestRow(
+        call.request_id,
+        int(call.started_wall * 1000),
+        key.id,
+        key.organisation_id,
+        key.team_id,
+        key.user_id,
+        call.operation,
+        call.model.id if call.model is not None else None,
+        target.provider,
+        target.name,
+        200,
+        None,
+        call.stream,
+        prompt,
+        completion,
+        cached,
+        reasoning,
+        usage.estimated,
+        cost,
+        (attempt.first_content - started) * 1000,
+        total * 1000,
+        overhead * 1000,
+        None,
+        call.exchange.peer or None,
+        (
+            AttemptRow(
+                target.name,
+                None,
+                attempt.status,
+                (attempt.started - started) * 1000,
+                duration * 1000,
+                prompt,
+                completion,
+                cached,
+                reasoning,
+                usage.estimated,
+                cost,
+            ),
+        ),
+        None,
+    )
 
 
 def _row(call: Call, model: str, total: float, waited: float) -> RequestRow:

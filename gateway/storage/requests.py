@@ -56,13 +56,13 @@ class RequestLog:
         """Rows that are not in the database yet."""
         return len(self._rows) + len(self._retry.rows)
 
-    def add(self, row: RequestRow) -> None:
-        """Log a request."""
+    def add(self, *added: RequestRow) -> None:
+        """Log requests."""
         rows = self._rows
-        rows.append(row)
+        rows.extend(added)
         if len(rows) >= self._batch_rows:
             self._full.set()
-            if len(rows) > self._capacity:
+            while len(rows) > self._capacity:
                 rows.popleft()
                 self.dropped += 1
 

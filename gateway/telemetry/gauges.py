@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
+from gateway.pipeline.call import Call
 from gateway.services import Configuration
 from gateway.telemetry import names
 from gateway.telemetry.logging import lines_dropped
@@ -14,12 +15,28 @@ from local_engine.state import LOADED
 
 
 def watch_parts(
-    metrics: Metrics, current: Callable[[], Configuration], clock: Callable[[], float] = time.monotonic
+    metrics: Metrics,
+    current: Callable[[], Configuration],
+    clock: Callable[[], float] = time.monotonic,
+    calls: Collection[Call] = (),
 ) -> None:
-    """Have *metrics* show the local engines, their queues and the providers' limits, and count lost log lines.
+    """Have *metrics* show what is under way, the local engines, their queues and the providers' limits.
 
-    *current* gives the configuration in force; *clock* is that of `Services`.
+    Lost log lines are counted too. *current* gives the configuration in force; *clock* is that of `Services`, as are
+    *calls*, those that are under way.
     """
+
+    def in_flight() -> Iterator[tuple[Labels, float]]:
+        under_way = dict.fromkeys(
+            (target.provider for model in current().catalog.models.values() for target in model.targets), 0
+        )
+        for call in calls:
+            attempt = call.last_attempt
+            if attempt is not None and not attempt.ended:
+                provider = attempt.target.provider
+                under_way[provider] = under_way.get(provider, 0) + 1
+        for provider, count in under_way.items():
+            yield (provider,), count
 
     def queue_depth() -> Iterator[tuple[Labels, float]]:
         for provider, queue in current().backends.queues.items():
@@ -47,6 +64,7 @@ def watch_parts(
         yield from least.items()
 
     metrics.watch(names.RATELIMIT_REMAINING, ratelimit_remaining)
+    metrics.watch(names.IN_FLIGHT, in_flight)
     metrics.watch(names.QUEUE_DEPTH, queue_depth)
     metrics.watch(names.LOCAL_LOADED, local_loaded)
     metrics.watch(names.TARGET_HEALTHY, target_healthy)

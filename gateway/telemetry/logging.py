@@ -98,10 +98,11 @@ def configure_logging(format: LogFormat = "auto", level: str = "info", stream: T
     _output = _Output(sink, threshold <= logging.INFO, partial(_request_line, renderer if not as_json else None))
 
 
-def log_request(row: RequestRow) -> None:
-    """Queue the `request` line of *row*; it is put into words by the writing thread. Nothing happens below info."""
+def log_request(*rows: RequestRow) -> None:
+    """Queue the `request` lines of *rows*; the writing thread puts them into words. Nothing happens below info."""
     if _output is not None and _output.log_requests:
-        _output.sink.put(partial(_output.render_request, row, datetime.now(UTC)))
+        for row in rows:
+            _output.sink.put(partial(_output.render_request, row, datetime.now(UTC)))
 
 
 def lines_dropped() -> int:

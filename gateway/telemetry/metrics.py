@@ -11,13 +11,17 @@ from adapters.types import Adjustment, FailureKind, Operation, Usage
 from gateway.__about__ import __version__
 from gateway.telemetry import names
 from gateway.telemetry.names import Outcome
-from gateway.telemetry.series import Family, Labels, Numbers, Table, add, render
+from gateway.telemetry.series import Family, Labels, Numbers, Table, add, observe, render
 from gateway.telemetry.snapshots import Snapshots
 
 if TYPE_CHECKING:
     from adapters.target import Target
 
 Reader = Callable[[], Iterable[tuple[Labels, float]]]
+Answered = tuple[float, float, float, float, int, int, int, int, int]
+"""Of a request: the seconds it took, those that the gateway itself took, those of its attempt and those until the
+first content; the tokens of its prompt and of the completion, and of these the cached ones and those of reasoning; the
+cost in nano-USD."""
 
 FAMILIES = (
     Family(
@@ -100,7 +104,6 @@ class Metrics:
         self._snapshots = snapshots
         self._requests: dict[tuple[str, str | None, bool, int, str | None], _RequestSeries] = {}
         self._attempts: dict[tuple[Target, Operation, FailureKind | None], _AttemptSeries] = {}
-        self._in_flight: dict[str, Numbers] = {}
         self._readers: dict[str, list[Reader]] = {}
         self.watch(names.BUILD_INFO, lambda: [((__version__,), 1)])
 
@@ -125,16 +128,27 @@ class Metrics:
         numbers[bisect_left(_OVERHEAD_BUCKETS, overhead_seconds)] += 1
         numbers[-1] += overhead_seconds
 
-    def attempt_started(self, target: Target) -> None:
-        """Count *target* as busy until `attempt_ended`."""
-        in_flight = self._in_flight.get(target.provider)
-        if in_flight is None:
-            in_flight = self._in_flight[target.provider] = self._table.series(names.IN_FLIGHT, target.provider)
-        in_flight[0] += 1
-
-    def attempt_ended(self, target: Target) -> None:
-        """The end of what `attempt_started` announced."""
-        self._in_flight[target.provider][0] -= 1
+    def answered(
+        self, target: Target, operation: Operation, model: str | None, stream: bool, requests: Collection[Answered]
+    ) -> None:
+        """Count *requests* that their only attempt answered, as `request_done` and `attempt_done` would one by one."""
+        key = (operation, model, stream, 200, None)
+        of_requests = self._requests.get(key) or self._request_series(*key)
+        of_attempts = self._attempts.get((target, operation, None)) or self._attempt_series(target, operation, None)
+        totals, overheads, durations, firsts, prompts, completions, cached, reasoning, costs = zip(
+            *requests, strict=True
+        )
+        of_requests.count[0] += len(requests)
+        observe(of_requests.duration, _REQUEST_BUCKETS, totals)
+        observe(of_requests.overhead, _OVERHEAD_BUCKETS, overheads)
+        of_attempts.outcome[0] += len(requests)
+        observe(of_attempts.duration, _INFERENCE_BUCKETS, durations)
+        observe(of_attempts.first_chunk, _INFERENCE_BUCKETS, firsts)
+        of_attempts.input_tokens[0] += sum(prompts)
+        of_attempts.output_tokens[0] += sum(completions)
+        of_attempts.cached_tokens[0] += sum(cached)
+        of_attempts.reasoning_tokens[0] += sum(reasoning)
+        of_attempts.cost[0] += sum(costs)
 
     def attempt_done(
         self,

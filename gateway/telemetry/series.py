@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -60,6 +61,23 @@ class Table:
             name: {labels: list(numbers) for labels, numbers in of_family.items()}
             for name, of_family in self._series.items()
         }
+
+
+def observe(numbers: Numbers, bounds: Sequence[float], values: Sequence[float]) -> None:
+    """Count *values* into a histogram with these *bounds*."""
+    numbers[-1] += sum(values)
+    if len(values) < len(bounds):
+        for value in values:
+            numbers[bisect_left(bounds, value)] += 1
+        return
+    # Of many it is cheaper to look for the bounds among the values than for each value among the bounds.
+    ordered = sorted(values)
+    below = 0
+    for place, bound in enumerate(bounds):
+        up_to = bisect_right(ordered, bound, below)
+        numbers[place] += up_to - below
+        below = up_to
+    numbers[len(bounds)] += len(ordered) - below
 
 
 def add(total: dict[Labels, Numbers], more: dict[Labels, Numbers]) -> None:

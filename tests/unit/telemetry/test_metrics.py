@@ -13,6 +13,7 @@ from adapters.registry import load_spec
 from adapters.target import Target
 from adapters.types import Action, Adjustment, FailureKind, Operation, Usage
 from gateway.catalog import Catalog, Model
+from gateway.pipeline.call import Call
 from gateway.services import Configuration
 from gateway.telemetry import names
 from gateway.telemetry.gauges import watch_parts
@@ -70,7 +71,6 @@ def test_names_that_clients_make_up_share_one_series() -> None:
 def test_an_attempt_is_counted_under_its_target() -> None:
     metrics = Metrics(["chat"])
     groq = target()
-    metrics.attempt_started(groq)
     metrics.attempt_done(
         groq, Operation.CHAT, None, 0.5, ttft_seconds=0.02, usage=Usage(100, 20, 60, 5), cost_nusd=1_500_000
     )
@@ -95,22 +95,33 @@ def test_an_attempt_is_counted_under_its_target() -> None:
     assert parsed[names.ATTEMPTS].value(names.ATTEMPTS, provider="groq", target="groq/llama", outcome="ok") == 1
 
 
-def test_an_attempt_is_in_flight_until_it_is_done() -> None:
+def test_an_attempt_that_failed_is_counted_by_its_outcome() -> None:
     metrics = Metrics()
-    groq = target()
-    metrics.attempt_started(groq)
-    metrics.attempt_started(groq)
-    metrics.attempt_ended(groq)
-    metrics.attempt_done(groq, Operation.CHAT, FailureKind.RATE_LIMITED, 0.1)
-    assert scrape(metrics)[names.IN_FLIGHT].value(names.IN_FLIGHT, provider="groq") == 1
+    metrics.attempt_done(target(), Operation.CHAT, FailureKind.RATE_LIMITED, 0.1)
+    metrics.attempt_done(target(), Operation.CHAT, None, 0.1, outcome=Outcome.CANCELLED)
 
-    metrics.attempt_ended(groq)
-    metrics.attempt_done(groq, Operation.CHAT, None, 0.1, outcome=Outcome.CANCELLED)
-
-    parsed = scrape(metrics)
-    assert parsed[names.IN_FLIGHT].value(names.IN_FLIGHT, provider="groq") == 0
-    outcomes = {dict(labels)["outcome"]: value for (_, labels), value in parsed[names.ATTEMPTS].samples.items()}
+    samples = scrape(metrics)[names.ATTEMPTS].samples
+    outcomes = {dict(labels)["outcome"]: value for (_, labels), value in samples.items()}
     assert {name: value for name, value in outcomes.items() if value} == {"rate_limited": 1, "cancelled": 1}
+
+
+@pytest.mark.parametrize("count", [1, 3, 500])
+def test_answers_are_counted_together_as_one_by_one(count: int) -> None:
+    together, alone = Metrics(["chat"]), Metrics(["chat"])
+    groq = target()
+    answered = [
+        (0.01 * number, 0.0001 * number, 0.009 * number, 0.005 * number, number, 2 * number, number // 2, 3, 10**9)
+        for number in range(count)
+    ]
+    together.answered(groq, Operation.CHAT, "chat", True, answered)
+    for total, overhead, duration, first, prompt, completion, cached, reasoning, cost in answered:
+        alone.request_done(Operation.CHAT, "chat", 200, None, True, total, overhead)
+        usage = Usage(prompt, completion, cached, reasoning)
+        alone.attempt_done(groq, Operation.CHAT, None, duration, first, usage, cost)
+
+    found, expected = scrape(together), scrape(alone)
+    for name, family in expected.items():
+        assert found[name].samples == pytest.approx(family.samples), name
 
 
 def test_every_kind_of_failure_has_an_outcome() -> None:
@@ -164,7 +175,7 @@ def test_workers_are_summed_and_the_dead_keep_their_counters(tmp_path: Path) -> 
     workers = [Metrics(["chat"], snapshots=Snapshots(tmp_path)) for _ in range(3)]
     for healthy, worker in zip((1, 0, 1), workers, strict=True):
         worker.request_done("chat_completions", "chat", 200, None, False, 0.1, 0.001)
-        worker.attempt_started(target())
+        worker.watch(names.IN_FLIGHT, lambda: [(("groq",), 1)])
         worker.watch(names.TARGET_HEALTHY, lambda healthy=healthy: [(("groq", "groq/llama"), healthy)])  # type: ignore[misc]
     workers[0].publish()
     workers[1].publish(last=True)
@@ -195,7 +206,18 @@ def test_the_state_of_targets_and_engines_is_read_at_the_scrape() -> None:
         limits=lambda: iter(()),
     )
     metrics = Metrics(catalog.models)
-    watch_parts(metrics, lambda: cast("Configuration", SimpleNamespace(catalog=catalog, backends=parts)))
+    attempts = [
+        SimpleNamespace(target=catalog.models["small"].targets[1], ended=0.0),
+        SimpleNamespace(target=catalog.models["small"].targets[1], ended=3.0),
+        None,
+    ]
+    calls = cast("list[Call]", [SimpleNamespace(last_attempt=attempt) for attempt in attempts])
+    current = cast("Configuration", SimpleNamespace(catalog=catalog, backends=parts))
+    watch_parts(metrics, lambda: current, calls=calls)
+
+    in_flight = scrape(metrics)[names.IN_FLIGHT]
+    assert in_flight.value(names.IN_FLIGHT, provider="local") == 0
+    assert in_flight.value(names.IN_FLIGHT, provider="groq") == 1
 
     def healthy() -> dict[str, float]:
         samples = scrape(metrics)[names.TARGET_HEALTHY].samples
@@ -217,8 +239,6 @@ def test_counting_is_cheap() -> None:
     began = time.process_time()
     for _ in range(20_000):
         metrics.request_done("chat_completions", "chat", 200, None, True, 0.3, 0.0004)
-        metrics.attempt_started(groq)
-        metrics.attempt_ended(groq)
         metrics.attempt_done(groq, Operation.CHAT, None, 0.3, 0.1, usage, 100)
     # About 3 µs a request on an idle machine; the limit only catches a change of kind.
     assert (time.process_time() - began) / 20_000 < 100e-6
