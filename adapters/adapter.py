@@ -16,9 +16,11 @@ from adapters.endpoint_patches import CHAT_ONLY, EndpointPatches
 from adapters.errors import ProviderError
 from adapters.fine_tunes import AdapterNaming
 from adapters.functions import FUNCTION_CALL, FUNCTIONS, IN_OLD_WORDS, as_tools
-from adapters.message_facts import message_facts
+from adapters.learned import LearnedRefusals
+from adapters.limit_patches import with_limit
+from adapters.message_facts import MessageFacts, message_facts
 from adapters.message_patches import MessagePatches
-from adapters.patches import unsupported
+from adapters.patches import InTurn, Patch, unsupported
 from adapters.rate_limits import RateLimitReader
 from adapters.repair.repair import compile_repair
 from adapters.request_patches import compile_patches, limit_to_send
@@ -81,8 +83,11 @@ class Adapter:
         patches = compile_patches(spec, self._provider, canonical, most, offers, window)
         self._patches = patches.by_param
         self._shapes = compile_shapes(spec, self._provider, offers, target.model)
-        self.rescues = compile_rescues(spec, self._shapes, offers, target.model)
+        learned = LearnedRefusals(self._provider, self)
+        self.rescues = (learned, *compile_rescues(spec, self._shapes, offers, target.model))
         """What may still answer a request that the provider has refused."""
+        self.when_learned: Callable[[], object] = _nothing
+        """Called when requests that are known already have to be made anew."""
         self._shape_triggers = frozenset().union(*(shape.triggers for shape in self._shapes))
         triggers = self._shape_triggers - {"stream"}
         self.special = patches.special.union(*(shape.triggers for shape in self._shapes if shape.lossy))
@@ -95,7 +100,8 @@ class Adapter:
         usage = spec.params.get("stream_options.include_usage")
         self._ask_for_usage = usage is None or usage.support in (Support.NATIVE, Support.CONDITIONAL, Support.LIMITED)
         retold = any(isinstance(shape, RetellCalls) and shape.offers is None for shape in self._shapes)
-        self._messages = MessagePatches(message_facts(spec, self._provider, canonical, retold=retold))
+        self.message_facts = message_facts(spec, self._provider, canonical, retold=retold)
+        self._messages = MessagePatches(self.message_facts)
         added_always = {**spec.context.ask_for_error, **spec.defaults}
         self._old_calls = FUNCTIONS not in {name.partition("(")[0] for name in spec.extra_params}
         if self._old_calls:
@@ -226,6 +232,37 @@ class Adapter:
         changes = dict.fromkeys((Adjustment(shape.param, shape.action), *draft.adjustments, *first.adjustments))
         return Prepared(b"", tuple(changes), shape, first.needs, shape.lossy or first.lossy)
 
+    # What a target turns out not to take
+
+    def learn_patch(self, param: str, patch: Patch) -> None:
+        """Call *patch* as well where *param* is in a request."""
+        before = self._patches.get(param)
+        self._patches = {**self._patches, param: patch if before is None else InTurn(param, (before, patch))}
+        self.patched |= {param}
+        self.when_learned()
+
+    def learn_limit(self, name: str | None, most: int | None) -> None:
+        """Say the limit of an answer by *name*, and nothing above *most*; None: as before."""
+        self._patches = with_limit(self._patches, name, most)
+        self.when_learned()
+
+    def learn_no_usage(self) -> None:
+        """Ask for no usage of streams."""
+        self._ask_for_usage = False
+        self.when_learned()
+
+    def learn_one_encoding(self) -> None:
+        """Ask for no encoding of vectors."""
+        endpoint = self.target.spec.endpoints.get(_EMBEDDINGS)
+        lacks, unsure = (endpoint.lacks, endpoint.unsure) if endpoint is not None else ((), ())
+        patches = EndpointPatches((*lacks, "base64"), unsure, self._provider)
+        self._endpoints = {**self._endpoints, _EMBEDDINGS: patches}
+
+    def learn_messages(self, facts: MessageFacts) -> None:
+        """Know this of the target's messages."""
+        self.message_facts, self._messages = facts, MessagePatches(facts)
+        self.when_learned()
+
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         """The failure that an answer other than 200 stands for."""
         cases = self.target.spec.errors.cases
@@ -242,6 +279,10 @@ class Adapter:
 
     def _told(self, failure: ProviderError) -> ProviderError:
         return failure if self._name_adapter is None else self._name_adapter.explain(failure)
+
+
+def _nothing() -> None:
+    """There is nobody to be told."""
 
 
 def _with_usage(options: msgspec.Raw | None) -> msgspec.Raw:

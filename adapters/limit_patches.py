@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
 
 from adapters.draft import Draft, Unsupported
-from adapters.patches import unsupported
+from adapters.patches import InTurn, Patch, unsupported
 from adapters.pricing import estimated_tokens, prompt_bytes
 from adapters.types import Action, Operation
 
@@ -67,6 +68,22 @@ class OutputLimit:
         # No prompt has more tokens than bytes; of a long one that would leave nothing, so it is estimated.
         room = self.window - (prompt if prompt < self.window // 4 else estimated_tokens(prompt))
         return max(1, room)
+
+
+def with_limit(patches: Mapping[str, Patch], name: str | None, most: int | None) -> dict[str, Patch]:
+    """*patches* with limits said by *name*, and none above *most*; what is None stays as it was."""
+
+    def changed(patch: Patch) -> Patch:
+        if isinstance(patch, InTurn):
+            return replace(patch, patches=tuple(map(changed, patch.patches)))
+        if not isinstance(patch, OutputLimit):
+            return patch
+        return replace(patch, name=name or patch.name, most=patch.most if most is None else most)
+
+    made = {param: changed(patch) if param in (OLD_LIMIT, NEW_LIMIT) else patch for param, patch in patches.items()}
+    if OLD_LIMIT not in made and NEW_LIMIT in made:
+        made[OLD_LIMIT] = made[NEW_LIMIT]
+    return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,12 +114,14 @@ class CleanTools:
     """Send tools without what the target does not know: only *keep* of a function, schemas with ``$defs``.
 
     ``strict`` is left out where *keep* lacks it: the model is then not bound to the schema, but is told it. With
-    *strict_alike* it is left out as well where only some of the tools have it.
+    *strict_alike* it is left out as well where only some of the tools have it. With *fill_parameters* a function that
+    takes none says so.
     """
 
     keep: frozenset[str]
     inline_definitions: bool = False
     strict_alike: bool = False
+    fill_parameters: bool = False
 
     def __call__(self, draft: Draft) -> None:
         tools = _decode(draft.body["tools"])
@@ -137,6 +139,8 @@ class CleanTools:
         if not isinstance(function, dict):
             return tool
         kept = {name: value for name, value in function.items() if name in self.keep and value is not None}
+        if self.fill_parameters:
+            kept.setdefault("parameters", {"type": "object", "properties": {}})
         if self.inline_definitions and isinstance(kept.get("parameters"), dict):
             kept["parameters"] = with_defs(kept["parameters"])
         return {"type": tool.get("type", "function"), "function": kept}

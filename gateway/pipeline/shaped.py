@@ -11,6 +11,7 @@ import msgspec
 from adapters.adapter import Adapter, Prepared
 from adapters.draft import Draft
 from adapters.errors import ProviderError
+from adapters.learned import LearnedRefusals
 from adapters.repair.stream import StreamRepair
 from adapters.shapes.base import Answer, Continue, Outcome, Rescue, Shape, Split
 from adapters.shapes.bodies import without
@@ -33,6 +34,7 @@ from gateway.services import Services
 from gateway.upstream.base import RequestHead, UpstreamResponse
 
 _TRUE: Final = msgspec.Raw(b"true")
+_MOST_RESCUES: Final = 4
 
 
 class ShapedCalls:
@@ -191,8 +193,10 @@ class ShapedCalls:
             self._attempt.adjustments = tuple(dict.fromkeys((*self._attempt.adjustments, *adjustments)))
 
     def _rescue(self, body: Body, after: Shape, failure: ProviderError, *, stream: bool) -> tuple[Rescue, Shape] | None:
-        """What may still answer *body*; not twice in a row."""
-        if after in self._rescuing:
+        """What may still answer *body*; not twice in a row, but for what a server takes exception to."""
+        before = self._rescuing.get(after)
+        # Servers name one thing that they do not take after another.
+        if before is not None and not (isinstance(before, LearnedRefusals) and len(self._rescuing) < _MOST_RESCUES):
             return None
         found = find_rescue(self._backend.adapter, self._call, body, failure, self._operation, stream=stream)
         if found is not None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.adapter import Adapter
+from adapters.learned import LearnedRefusals
 from adapters.registry import load_spec
 from adapters.simulator.engine import Simulator
 from adapters.simulator.options import Options
@@ -196,6 +197,7 @@ async def rehearsal(models: Mapping[str, tuple[str, str | None]]) -> AsyncIterat
             upstream = Simulators(simulators, seen)
             for backend in _backends(app):
                 backend.upstream = upstream
+                by_facts_alone(backend.adapter)
                 spec = simulators[backend.target.provider].spec
                 if _runs_here(spec):
                     backend.target = replace(backend.target, spec=spec)
@@ -228,7 +230,13 @@ def has_tools(target: Target) -> bool | None:
 
 def fresh_adapter(target: Target) -> Adapter:
     """An adapter that has learned nothing yet."""
-    return Adapter(target, offers=offers(target))
+    return by_facts_alone(Adapter(target, offers=offers(target)))
+
+
+def by_facts_alone(adapter: Adapter) -> Adapter:
+    """*adapter*, which learns of no parameter by its refusal: whatever a file could say, it has to say."""
+    adapter.rescues = tuple(rescue for rescue in adapter.rescues if not isinstance(rescue, LearnedRefusals))
+    return adapter
 
 
 def _runs_here(spec: ProviderSpec) -> bool:

@@ -1,0 +1,284 @@
+"""What a target turns out not to take: it says so once, and from then on the request is put otherwise.
+
+Files of facts cannot know every model, version and flag, and nothing is known of a server that is merely compatible.
+A refusal that names what is refused is as good as a fact: what may be left out or said in another way is, the request
+is sent again, and later ones are not refused in the first place. What a client relies on (decision 12) is never given
+up like that: such a refusal is passed on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
+
+import msgspec
+
+from adapters.draft import Draft, Unsupported
+from adapters.errors import ProviderError
+from adapters.limit_patches import NEW_LIMIT, OLD_LIMIT
+from adapters.message_facts import ALL, MessageFacts
+from adapters.message_patches import MessagePatches
+from adapters.patches import ADVISORY, CONTRACT, Patch, is_neutral, leave_out
+from adapters.refusal_words import refused_parameter
+from adapters.shapes.base import Caller, Continue, Outcome, Shape
+from adapters.tool_patches import FUNCTION_MEMBERS, CleanTools
+from adapters.types import Action, Body, FailureKind, Operation
+from adapters.vocabulary import ToolCallIds
+
+_OF_THE_REQUEST: Final = frozenset((FailureKind.BAD_REQUEST, FailureKind.UNSUPPORTED_PARAMETER))
+_STATUSES: Final = frozenset((400, 422))
+_NEVER_LEFT_OUT: Final = frozenset((
+    "model", "messages", "input", "prompt", "stream", "tools", "tool_choice", OLD_LIMIT, NEW_LIMIT,
+))  # fmt: skip
+_LIMITS: Final = {OLD_LIMIT: NEW_LIMIT, NEW_LIMIT: OLD_LIMIT}
+_SHOWN: Final = 40
+_LEAST_TEXT: Final = 12
+"""Shorter texts are names of roles, types and tools, which a refusal may well have to repeat."""
+
+# Where a wording names a parameter and its own reader (`refusal_words`) does not: pydantic's places, and models that
+# "do not support the parameter x".
+_NAMED: Final = re.compile(
+    r"""['"]?loc['"]?\s*:\s*[(\[]\s*['"]body['"]\s*,\s*['"](?P<loc>\w+)"""
+    r"""|\bbody\.(?P<path>\w+)"""
+    r"""|\bdoes not support (?:the )?(?:parameter|argument)s? [`'"]?(?P<lacking>\w+)"""
+    r"""|\b(?:parameter|argument)s? (?:is |are )?not supported(?: \w+ this model)?: [`'"]?(?P<told>\w+)"""
+    r"""|\b[Uu]nsupported value: [`'"]?(?P<value>\w+)"""
+    r"""|[`'"]?(?P<first>\w+)[`'"]? and [`'"]?(?P<second>\w+)[`'"]? cannot both be""",
+)
+_REFUSED: Final = re.compile(
+    r"extra_forbidden|not permitted|not supported|unsupported|unrecogni[sz]ed|unknown|unexpected|cannot both be"
+    r"|does not support|not allowed|invalid (?:argument|parameter)",
+    re.IGNORECASE,
+)
+_ABOUT_THE_LIMIT: Final = re.compile(r"max_(?:completion_|output_|new_)?tokens")
+_TOO_MUCH: Final = re.compile(
+    r"less than|at most|no more than|up to|maximum|exceed|too (?:large|big|high)|greater than|larger than|range|<="
+)
+_NUMBERS: Final = re.compile(r"(?<![\w.-])\d{1,9}\b")
+_MISSING: Final = re.compile(r"required|missing")
+_NO_NULL: Final = re.compile(r"\bnull\b|\bnone\b|nonetype|valid (?:string|list|dictionary|array)|expected an? ")
+_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class Pupil(Protocol):
+    """What can be learned: what an adapter does otherwise from now on."""
+
+    @property
+    def message_facts(self) -> MessageFacts:
+        """What it knows of the target's messages."""
+
+    def learn_patch(self, param: str, patch: Patch) -> None:
+        """Call *patch* as well where *param* is in a request."""
+
+    def learn_limit(self, name: str | None, most: int | None) -> None:
+        """Say the limit of an answer by *name*, and nothing above *most*; None: as before."""
+
+    def learn_no_usage(self) -> None:
+        """Ask for no usage of streams."""
+
+    def learn_one_encoding(self) -> None:
+        """Ask for no encoding of vectors."""
+
+    def learn_messages(self, facts: MessageFacts) -> None:
+        """Know this of the target's messages."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AskOtherwise:
+    """The same request, now that more is known of the target."""
+
+    param: str
+    action: Action
+    lossy: ClassVar[bool] = False
+    triggers: ClassVar[frozenset[str]] = frozenset()
+
+    def applies(self, draft: Draft) -> bool:
+        return True
+
+    def first(self, body: Body) -> Body:
+        return body
+
+    async def answer(self, body: Body, caller: Caller) -> Outcome:
+        return Continue(body)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutAsTold:
+    """Leave out what the target has refused, as far as that may be."""
+
+    param: str
+    provider: str
+
+    def __call__(self, draft: Draft) -> None:
+        if may_go(draft, self.param):
+            leave_out(draft, self.param, self.provider)
+
+
+def may_go(draft: Draft, param: str) -> bool:
+    """Whether the client's *param* may be left out for a target that does not take it."""
+    if param not in draft.body or param in _NEVER_LEFT_OUT:
+        return False
+    if is_neutral(param, draft.body[param]) or draft.unsupported is Unsupported.DROP:
+        return True
+    return param in ADVISORY or (param not in CONTRACT and draft.unsupported is not Unsupported.REJECT)
+
+
+class Told(NamedTuple):
+    """What a refusal says."""
+
+    named: str
+    """The parameter that it is about, in OpenAI's spelling; empty where none is named."""
+    text: str
+    """Its words, in lower case, with the place that it names."""
+    unsupported: bool
+    """Whether something is not taken at all, rather than wrong."""
+
+
+Lesson = Callable[[Draft, Told], tuple[str, Action] | None]
+
+
+class LearnedRefusals:
+    """A rescue for refusals that name something that need not be sent, or not like that."""
+
+    def __init__(self, provider: str, pupil: Pupil) -> None:
+        self._provider = provider
+        self._pupil = pupil
+        self._lessons: tuple[Lesson, ...] = (
+            self._limit,
+            self._usage,
+            self._encoding,
+            self._tools,
+            self._parameter,
+            self._messages,
+        )
+
+    def rescued(self, draft: Draft, failure: ProviderError) -> Shape | None:
+        if failure.status not in _STATUSES or failure.kind not in _OF_THE_REQUEST:
+            return None
+        told = _told(failure, draft.body)
+        for lesson in self._lessons:
+            found = lesson(draft, told)
+            if found is not None:
+                return AskOtherwise(*found)
+        return None
+
+    def worked(self) -> None:
+        """What was learned is true whether the answer comes or not."""
+
+    def _limit(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
+        body = draft.body
+        given = next((name for name in (NEW_LIMIT, OLD_LIMIT) if name in body and bytes(body[name]).isdigit()), None)
+        if given is None or not (told.named in _LIMITS or _ABOUT_THE_LIMIT.search(told.text)):
+            return None
+        if told.named in _LIMITS and told.unsupported and draft.operation is Operation.CHAT:
+            self._pupil.learn_limit(_LIMITS[told.named], None)
+            return given, Action.RENAMED
+        asked = int(bytes(body[given]))
+        lower = [number for number in map(int, _NUMBERS.findall(told.text)) if 1 < number < asked]
+        if not lower or not _TOO_MUCH.search(told.text) or draft.unsupported is Unsupported.REJECT:
+            return None
+        self._pupil.learn_limit(None, max(lower))
+        return given, Action.CLAMPED
+
+    def _usage(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
+        if not draft.stream or not ("stream_options" in told.text or "include_usage" in told.text):
+            return None
+        self._pupil.learn_no_usage()
+        return "stream_options", Action.DROPPED
+
+    def _encoding(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
+        about = "encoding_format" in told.text or "base64" in told.text
+        if draft.operation is not Operation.EMBEDDINGS or "encoding_format" not in draft.body or not about:
+            return None
+        # Vectors are encoded here as the client wants them, whatever comes.
+        self._pupil.learn_one_encoding()
+        return "encoding_format", Action.EMULATED
+
+    def _tools(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
+        words = frozenset(re.findall(r"[a-z_]+", told.text))
+        if "tools" not in draft.body or not words & {"tools", "tool", "function", "strict"}:
+            return None
+        keep = FUNCTION_MEMBERS - {"strict"} if "strict" in words and told.unsupported else FUNCTION_MEMBERS
+        patch = CleanTools(keep, fill_parameters="parameters" in words and bool(_MISSING.search(told.text)))
+        tried = Draft(draft.body.copy(), draft.operation, draft.stream, draft.unsupported)
+        patch(tried)
+        if tried.body["tools"] == draft.body["tools"]:
+            return None
+        self._pupil.learn_patch("tools", patch)
+        return "tools", Action.REWRITTEN
+
+    def _parameter(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
+        if not told.unsupported or not may_go(draft, told.named):
+            return None
+        self._pupil.learn_patch(told.named, LeaveOutAsTold(told.named, self._provider))
+        return told.named, Action.DROPPED
+
+    def _messages(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
+        if draft.operation is not Operation.CHAT:
+            return None
+        known = self._pupil.message_facts
+        facts = _better_facts(known, told)
+        if facts is None or _messages_with(facts, draft) == _messages_with(known, draft):
+            return None
+        self._pupil.learn_messages(facts)
+        return "messages", Action.REWRITTEN
+
+
+def _better_facts(known: MessageFacts, told: Told) -> MessageFacts | None:
+    """What has to be known of messages, besides what was *known*, after a refusal in these words."""
+    text = told.text
+    if "developer" in text:
+        return replace(known, developer_to_system=True, roles=known.roles - {"developer"}, always=True)
+    if "system message" in text and ("beginning" in text or "first" in text):
+        return replace(known, single_system=True, always=True)
+    if "tool call id" in text and "length of 9" in text:
+        return replace(known, ids=ToolCallIds.NINE_ALPHANUMERIC, always=True)
+    if "content" in text and "string" in text:
+        return replace(known, text_roles=frozenset((ALL,)), always=True)
+    if ("message" in text or "tool_calls" in text) and (told.unsupported or _NO_NULL.search(text)):
+        names = known.names and "name" not in re.findall(r"\w+", text)
+        return replace(known, nested=True, names=names, always=True)
+    return None
+
+
+def _messages_with(facts: MessageFacts, draft: Draft) -> bytes:
+    """The messages of *draft* as they are sent to a target of which these *facts* are known."""
+    tried = Draft(draft.body.copy(), draft.operation, draft.stream, draft.unsupported)
+    if facts.always or "tools" in tried.body:
+        try:
+            MessagePatches(facts)(tried)
+        except ProviderError:
+            return b""
+    return bytes(tried.body["messages"])
+
+
+def _told(failure: ProviderError, body: Body) -> Told:
+    """What *failure* says of the request *body*, without what it only repeats of it."""
+    message, param = failure.message, failure.param or ""
+    heads = {text[:_SHOWN] for value in body.values() for text in _texts(msgspec.json.decode(value))}
+    repeated = [place for head in heads if len(head) >= _LEAST_TEXT and (place := message.find(head)) >= 0]
+    if repeated:
+        # A client must not teach what it says itself; whatever follows may be its own words, too.
+        message = message[: min(repeated)]
+        param = refused_parameter(message) or ""
+    found = _NAMED.search(message)
+    groups = found.groupdict() if found is not None else {}
+    name = groups.get("second") or next((value for value in groups.values() if value), None) or param
+    name = name.removeprefix("body.").partition(".")[0].partition("[")[0]
+    unsupported = _REFUSED.search(message) is not None or (
+        failure.kind is FailureKind.UNSUPPORTED_PARAMETER and not repeated
+    )
+    return Told(_HUMP.sub("_", name).lower(), f"{param} {message}".lower(), unsupported)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
