@@ -27,6 +27,8 @@ _MAX_MALFORMED: Final = 2
 _MAX_HELD_BYTES: Final = 262_144
 # How long the end of the body may follow the end of the answer before the connection is given up.
 _LINGER_SECONDS: Final = 1.0
+# What may still come behind the finish reason is usage and [DONE]; some send neither, and keep the connection.
+_END_SECONDS: Final = 3.0
 # A stream whose events differ in more than their text is not worth the comparison.
 _MOST_SEARCHES: Final = 8
 _ERROR, _OTHER, _USAGE = EventKind.ERROR, EventKind.OTHER, EventKind.USAGE
@@ -238,6 +240,8 @@ class StreamRelay:
             self._pattern.left = self._events_left
         if self._events_left < 0 and not self._ended:
             self._fail(ProviderError(FailureKind.TOO_LARGE, self._says("went on past the token limit it was given")))
+        if event.finish_reasons and self._call.choices == 1 and not self._ended:
+            self._clock.content_came(self._now(), min(self._stall_seconds, _END_SECONDS))
 
     def _take_all(self, payloads: list[bytes]) -> None:
         """Take events one by one that did not come as such."""
@@ -337,6 +341,11 @@ class StreamRelay:
             self.done.set_result(None)
 
     def _expire(self) -> None:
+        if not self._ended:
+            self._pass_all(self._repair.end(done=False))
+            if self._is_complete():  # nothing is missing but the upstream's own end of it
+                self._finish()
+                self._resolve()
         self.stop(self._clock.error(self._attempt.target.provider))
 
     def _flow(self, paused: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import gateway.pipeline.relay
 from tests.fakes.openai_answers import (
     DONE,
     ROLE,
@@ -21,7 +22,7 @@ from tests.fakes.openai_answers import (
     usage_chunk,
     words,
 )
-from tests.fakes.scripted_server import Reset, Script, Sleep, chunk, chunked_head
+from tests.fakes.scripted_server import Hang, Reset, Script, Sleep, chunk, chunked_head
 from tests.fakes.scripted_server import answer as wire_answer
 from tests.reports.field import WEATHER, Heard, heard, hello, in_front_of, saying
 
@@ -289,6 +290,26 @@ async def test_a_stream_without_a_reason_broke_off(script: Script, provider: str
 
     assert found.errors
     assert (found.finish, found.done) == ({}, False)
+
+
+ENDED: list[Any] = [
+    pytest.param([HELLO, STOP], id="reason alone"),
+    pytest.param([delta(role="assistant", content="hello", finish="stop")], id="reason with the last word"),
+    pytest.param([HELLO, STOP, usage_chunk()], id="usage"),
+]
+
+
+@pytest.mark.parametrize("events", ENDED)
+async def test_an_answer_that_has_ended_does_not_wait_for_who_keeps_the_connection(
+    events: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S11 of the failure drill, without the end of the body"""
+    monkeypatch.setattr(gateway.pipeline.relay, "_END_SECONDS", 0.05)
+    async with in_front_of([*stream(*events, end=False), Hang()]) as field:
+        answer = await field.ask(stream=True, timeout=5)
+
+    found = heard(answer)
+    assert (found.content, found.finish, found.done, found.errors) == ("hello", {0: "stop"}, True, [])
 
 
 async def test_done_alone_is_no_answer() -> None:
