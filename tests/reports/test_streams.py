@@ -111,6 +111,30 @@ REASONING: list[Any] = [
 ]  # fmt: skip
 
 
+THINKERS = [
+    ("groq", "deepseek-r1-distill-llama-70b"),
+    ("groq", "qwen/qwen3-32b"),
+    ("cerebras", "qwen-3-235b-a22b-thinking-2507"),
+    ("together", "Qwen/Qwen3-235B-A22B-Thinking-2507"),
+    ("together", "deepseek-ai/DeepSeek-R1"),
+    ("fireworks", "accounts/fireworks/models/deepseek-r1"),
+    ("fireworks", "accounts/fireworks/models/qwen3-235b-a22b"),
+]
+
+
+@pytest.mark.parametrize(("provider", "model"), THINKERS)
+async def test_the_tags_of_models_that_think_are_known_at_hosted_providers_too(provider: str, model: str) -> None:
+    """AIProxyTeam/AIProxySwift#101, egoist/chatwise-releases#979"""
+    text = "<think>\nlet me think\n</think>\n\nhello"
+    async with in_front_of([saying({"content": text})], provider, model) as field:
+        message = (await field.ask()).json["choices"][0]["message"]
+    assert (message["reasoning_content"], message["content"]) == ("let me think", "hello")
+
+    async with in_front_of(stream(ROLE, *words(*text), STOP, DONE), provider, model) as field:
+        found = heard(await field.ask(stream=True))
+    assert (found.reasoning, found.content) == ("let me think", "hello")
+
+
 @pytest.mark.parametrize("script", REASONING)
 async def test_reasoning_arrives_under_one_name(script: Script) -> None:
     async with in_front_of(script) as field:
