@@ -20,7 +20,7 @@ from adapters.learned import LearnedRefusals
 from adapters.limit_patches import with_limit
 from adapters.message_facts import MessageFacts, message_facts
 from adapters.message_patches import MessagePatches
-from adapters.patches import InTurn, Patch, unsupported
+from adapters.patches import InTurn, Patch, is_neutral, unsupported
 from adapters.rate_limits import RateLimitReader
 from adapters.repair.repair import compile_repair
 from adapters.request_patches import compile_patches, limit_to_send
@@ -140,7 +140,7 @@ class Adapter:
         that would be refused or have changed, and not kept. The requests of a shape, *after*, are shown only to the
         shapes behind it.
         """
-        if FUNCTIONS in body and self._old_calls and operation is Operation.CHAT:
+        if FUNCTIONS in body and operation is _CHAT and (self._old_calls or is_neutral("tools", body[FUNCTIONS])):
             return self._with_tools(body, stream, unsupported, after)
         if self._counts_first:
             refuse_overflow(self.target, body, operation)

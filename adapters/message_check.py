@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from adapters.message_facts import ALL, KNOWN_PARTS, REASONING_FIELDS, MessageFacts
 
-_NULL = b"null"
+_read_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _NEVER: Any = Literal["\x00"] | UnsetType
 """The type of a member that may not be there: no text of a client is this one."""
 _ANY: Any = bool | int | float | str | list[msgspec.Raw] | dict[str, msgspec.Raw] | UnsetType
@@ -33,11 +33,26 @@ class MessageCheck:
             read: list[Any] = self._read(raw)
         except msgspec.ValidationError:
             return None
-        if _NULL in bytes(raw) and any(one.content is None and one.role != "assistant" for one in read):
-            return None
+        for one in read:
+            calls = one.tool_calls
+            if calls is not UNSET and not all(_is_object(call.function.arguments) for call in calls):
+                return None
+            content, role = one.content, one.role
+            if role == "assistant":
+                continue
+            if content is None or content is UNSET or (role == "tool" and one.tool_call_id is UNSET):
+                return None
         if self._text_roles and any(one.role in self._text_roles and isinstance(one.content, list) for one in read):
             return None
         return read
+
+
+def _is_object(arguments: str) -> bool:
+    try:
+        _read_object(arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def _message_type(facts: MessageFacts) -> Any:

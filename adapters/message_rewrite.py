@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from adapters.draft import Draft
 from adapters.message_facts import ALL, KNOWN_PARTS, REASONING_FIELDS, MessageFacts
-from adapters.patches import unsupported
+from adapters.patches import invalid, unsupported
 from adapters.types import Action
 
 Message = dict[str, Any]
@@ -30,6 +30,8 @@ _LETTERS: Final = string.ascii_letters + string.digits
 _BETWEEN_PARTS: Final = "\n"
 _SHOWN: Final = 40
 _RESULTS: Final = ("tool", "function")
+_SPEAKERS: Final = ("system", "developer", "user")
+_UNREADABLE: Final = "unreadable_arguments"
 
 
 class Rewriter:
@@ -43,13 +45,18 @@ class Rewriter:
         self._ids: dict[str, str] = {}
         self._pattern = re.compile(facts.id_pattern) if facts.id_pattern else None
         self._function_call: str | None = None
+        self._unanswered: dict[str, Any] = {}
+        """The ids of calls without a result so far, with the functions they call."""
 
     def rewrite(self, given: Message, number: int) -> Message:
         """A copy of *given* that the target takes."""
         facts = self._facts
         message = {name: value for name, value in given.items() if value is not None or name == "content"}
-        if message.get("role") in _RESULTS:
+        role = message.get("role")
+        if role in _RESULTS:
             self._result(message)
+        elif role in _SPEAKERS and message.get("content") is None:
+            raise invalid(f"messages[{number}].content", f"A message of the role '{role}' needs content.")
         if not facts.null_content and message.get("role") == "assistant" and message.get("content") is None:
             message["content"] = ""
         self._role(message)
@@ -58,8 +65,10 @@ class Rewriter:
         self._refusal(message)
         if "content" in message:
             message["content"] = self._content(message, f"messages[{number}].content")
+        if role == "tool":
+            self._answer(message)
         self._name(message)
-        self._calls(message)
+        self._calls(message, number)
         if isinstance(message.get("tool_call_id"), str):
             message["tool_call_id"] = self._call_id(message["tool_call_id"])
         if not facts.cache_control and message.pop("cache_control", None) is not None:
@@ -176,7 +185,21 @@ class Rewriter:
         else:
             self._told(NAME, Action.DROPPED)
 
-    def _calls(self, message: Message) -> None:
+    def _answer(self, message: Message) -> None:
+        """Say which call a result is of, where it does not: of the first that has none, by its function's name."""
+        identifier = message.get("tool_call_id")
+        if isinstance(identifier, str) and identifier:
+            self._unanswered.pop(identifier, None)
+            return
+        name = message.get("name") or message.get("tool_name")
+        named = [known for known, function in self._unanswered.items() if function == name]
+        found = next(iter(named or self._unanswered), None)
+        if found is not None:
+            del self._unanswered[found]
+            message["tool_call_id"] = found
+            self._told(CALL_IDS, Action.REWRITTEN)
+
+    def _calls(self, message: Message, number: int) -> None:
         calls = message.get("tool_calls")
         if calls is None:
             return
@@ -185,23 +208,29 @@ class Rewriter:
         if not calls:
             del message["tool_calls"]
             return
-        message["tool_calls"] = [self._call(call) if isinstance(call, dict) else call for call in calls]
+        self._unanswered = {}
+        message["tool_calls"] = [
+            self._call(call, f"call_{number:03d}{place:02d}") if isinstance(call, dict) else call
+            for place, call in enumerate(calls)
+        ]
 
-    def _call(self, given: Message) -> Message:
+    def _call(self, given: Message, identifier: str) -> Message:
+        """The call *given*; *identifier* is its id where it has none."""
         facts = self._facts
         call = {name: value for name, value in given.items() if value is not None}
         call.setdefault("type", "function")
-        if isinstance(call.get("id"), str):
-            call["id"] = self._call_id(call["id"])
+        if not call.get("id"):
+            call["id"] = identifier
+            self._told(CALL_IDS, Action.REWRITTEN)
         function = call.get("function")
+        if isinstance(call["id"], str):
+            self._unanswered[call["id"]] = function.get("name") if isinstance(function, dict) else None
+            call["id"] = self._call_id(call["id"])
         if isinstance(function, dict):
             function = {name: value for name, value in function.items() if value is not None}
             arguments = function.get("arguments", "")
-            if not isinstance(arguments, str):
-                function["arguments"] = json.dumps(arguments, ensure_ascii=False)
-                self._told(CALLS, Action.REWRITTEN)
-            elif not arguments.strip():
-                function["arguments"] = "{}"
+            function["arguments"] = _object_text(arguments)
+            if function["arguments"] != arguments:
                 self._told(CALLS, Action.REWRITTEN)
             call["function"] = self._known(function, facts.call_function_fields) if facts.nested else function
         # The place in a stream, kept by clients that put calls together: it says nothing.
@@ -224,6 +253,39 @@ class Rewriter:
             if name not in fields and value not in (None, [], {}, ""):
                 self._told(CACHE_CONTROL if name == "cache_control" else FIELDS, Action.DROPPED)
         return {name: value for name, value in members.items() if name in fields}
+
+
+def _object_text(arguments: Any) -> str:
+    """*arguments* as the text of a JSON object, which templates read: anything else fails, turn after turn.
+
+    What a model wrote was perhaps cut short, or wrapped twice; what cannot be read it is shown as it was.
+    """
+    if not isinstance(arguments, str):
+        return json.dumps(arguments, ensure_ascii=False)
+    if not arguments.strip():
+        return "{}"
+    value = _read(arguments)
+    if isinstance(value, str):
+        arguments, value = value, _read(value)
+    if isinstance(value, dict):
+        return arguments if _is_strict(arguments) else json.dumps(value, ensure_ascii=False)
+    return "{}" if value is None else json.dumps({_UNREADABLE: value}, ensure_ascii=False)
+
+
+def _read(text: str) -> Any:
+    """The value in *text*, line breaks within strings allowed; *text* itself where it holds none."""
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _is_strict(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _nine_letters(identifier: str) -> str:
