@@ -6,11 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from adapters.types import Operation
 from gateway.data_plane.endpoint import Endpoint, take_generation
 from gateway.data_plane.parameters import (
     BOOLEAN,
     LOGPROBS,
+    NULL,
     OBJECT,
     SAMPLING,
     STRING,
@@ -43,6 +46,9 @@ _CHECKS: Final[Mapping[str, Check]] = {
 }
 
 
+_SCHEMA: Final = msgspec.Raw(b'"json_schema"')
+_SCHEMA_MEMBERS: Final = ("json_schema", "schema", "value")
+"""Where a schema may stand: OpenAI's place, llama.cpp's and TGI's."""
 _BRACKET: Final = ord("[")
 _EMPTY_LIST: Final = re.compile(rb"\[\s*\]")
 _SHORTEST_LIST: Final = len('[{"role":"","content":""}]')
@@ -53,12 +59,25 @@ def _read(call: Call) -> None:
     if not is_set(body, "messages"):
         raise MissingParameterError("messages")
     messages = bytes(body["messages"])
-    take_generation(call, check_parameters(body, _CHECKS), "max_completion_tokens", "max_tokens")
+    values = check_parameters(body, _CHECKS)
+    take_generation(call, values, "max_completion_tokens", "max_tokens")
+    if "response_format" in values:
+        _check_format(values["response_format"])
     # What is in them is the target's business: most take them as they are, and reading 25 kB costs as much again.
     if messages[0] != _BRACKET:
         raise InvalidRequestError("'messages' has to be a list of messages.", param="messages")
     if len(messages) < _SHORTEST_LIST and _EMPTY_LIST.fullmatch(messages):
         raise InvalidRequestError("'messages' is empty; at least one message is needed.", param="messages")
+
+
+def _check_format(wanted: Mapping[str, msgspec.Raw]) -> None:
+    """Refuse a schema that is none, as OpenAI does: engines take it for no format at all, or fail."""
+    if wanted.get("type") == _SCHEMA and all(wanted.get(name, NULL) == NULL for name in _SCHEMA_MEMBERS):
+        raise InvalidRequestError(
+            "Missing required parameter: 'response_format.json_schema'.",
+            param="response_format.json_schema",
+            code="missing_required_parameter",
+        )
 
 
 CHAT: Final = Endpoint("/chat/completions", Operation.CHAT, _read)

@@ -180,6 +180,8 @@ async def test_a_stream_refused_together_with_a_schema_is_asked_for_whole() -> N
         pytest.param({"n": 0, "stream": True}, id="EricLBuehler/mistral.rs#1874"),
         pytest.param({"messages": []}, id="anthony-chaudhary/fak#326 (empty)"),
         pytest.param({"messages": None}, id="anthony-chaudhary/fak#326 (missing)"),
+        pytest.param({"response_format": {"type": "json_schema"}}, id="OpenAI API reference: a schema is required"),
+        pytest.param({"response_format": {"type": "json_schema", "json_schema": None}}, id="a schema that is null"),
     ],
 )
 async def test_nonsense_is_refused_before_anything_is_sent(asked: Json) -> None:

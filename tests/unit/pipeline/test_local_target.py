@@ -102,7 +102,6 @@ MISREAD = [
     (CHAT, said([{"type": "text"}]), "messages[0].content[0]"),
     (CHAT, chat_body(response_format={"type": "yaml"}), "response_format.type"),
     (CHAT, chat_body(response_format={}), "response_format.type"),
-    (CHAT, chat_body(response_format={"type": "json_schema"}), "response_format.json_schema.schema"),
     (
         CHAT,
         chat_body(response_format={"type": "json_schema", "json_schema": {"name": "x"}}),
