@@ -6,12 +6,14 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from adapters.stream import MOST_SECONDS, MOST_TOKENS
+from adapters.stream import MOST_SECONDS
 from adapters.types import Operation, Usage
+from adapters.usage import MOST_TOKENS
 
 _CHAT: Final = Operation.CHAT
 _COMPLETIONS: Final = Operation.COMPLETIONS
 _QUOTE: Final = b'"'
+_EMPTY: Final = b'""'
 _NULL: Final = b"nu"
 TAG_OR_CALL: Final = frozenset((b'"<', b'"{', b'"[', b'"\\', b'" '))
 """How a text may begin that is more than text, quotes and all: with a tag of reasoning, or with a call."""
@@ -111,6 +113,7 @@ def plain_usage(body: bytes, operation: Operation) -> Usage | None:
                     continue
                 if (
                     start[:1] != _QUOTE
+                    or start == _EMPTY
                     or start in TAG_OR_CALL
                     or (calls is None and choice.finish_reason == "tool_calls")
                 ):

@@ -11,69 +11,14 @@ from typing import Any, Final
 import msgspec
 
 from adapters.types import EventKind, Usage
+from adapters.usage import are_all_there, read_usage
 
 _NOTHING: Final = msgspec.Raw(b"null")
 # What a text field holds when it holds no text.
 _EMPTY: Final = frozenset((b"", b"null", b'""'))
 _NO_ERROR: Final = _EMPTY | {b"{}", b"false"}
-# More than any context window: a figure beyond it is worth nothing, and would not fit the columns it is stored in.
-MOST_TOKENS: Final = 1_000_000_000
 MOST_SECONDS: Final = 10**11
 """A ``created`` beyond it is told in milliseconds: those of this century are more than seconds ever will be."""
-
-
-class _UsageFields(msgspec.Struct, gc=False):
-    """The ``usage`` object as providers send it; numbers may be absent, null or nonsense."""
-
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    total_tokens: int | None = None
-    prompt_tokens_details: dict[str, Any] | None = None
-    completion_tokens_details: dict[str, Any] | None = None
-    cached_tokens: Any = None
-    """Moonshot's place for it (diegosouzapw/OmniRoute#9750)."""
-    prompt_cache_hit_tokens: Any = None
-    """DeepSeek's (NousResearch/hermes-agent#61871)."""
-
-
-def _count(details: dict[str, Any] | None, name: str) -> int:
-    return _positive(details.get(name)) if details else 0
-
-
-def _positive(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
-
-
-_decode_usage = msgspec.json.Decoder(_UsageFields | None).decode
-# Some write counts as 12.0 or "12".
-_decode_lax = msgspec.json.Decoder(_UsageFields | None, strict=False).decode
-
-
-def read_usage(usage: msgspec.Raw) -> Usage | None:
-    """The figures in a ``usage`` member; None when one is missing or absurd (U33: such a value is worth nothing)."""
-    try:
-        fields = _decode_usage(usage)
-    except msgspec.DecodeError:
-        try:
-            fields = _decode_lax(usage)
-        except msgspec.DecodeError:
-            return None  # an answer is no worse for a count nobody can read
-    if fields is None:
-        return None
-    prompt, completion = fields.prompt_tokens, fields.completion_tokens
-    if completion is None:  # embeddings have none; of an answer that was all thought some tell only the total
-        completion = max(0, (fields.total_tokens or 0) - (prompt or 0))
-    if prompt is None or not (0 <= prompt <= MOST_TOKENS and 0 <= completion <= MOST_TOKENS):
-        return None
-    elsewhere = fields.cached_tokens or fields.prompt_cache_hit_tokens
-    if fields.prompt_tokens_details is None and fields.completion_tokens_details is None and not elsewhere:
-        return Usage(prompt, completion)
-    return Usage(
-        prompt,
-        completion,
-        cached_tokens=min(prompt, _count(fields.prompt_tokens_details, "cached_tokens") or _positive(elsewhere)),
-        reasoning_tokens=min(completion, _count(fields.completion_tokens_details, "reasoning_tokens")),
-    )
 
 
 class Delta(msgspec.Struct, gc=False):
@@ -97,6 +42,8 @@ class Choice(msgspec.Struct, gc=False):
     text: msgspec.Raw = _NOTHING
     finish_reason: str | msgspec.UnsetType | None = msgspec.UNSET
     logprobs: msgspec.Raw = _NOTHING
+    usage: msgspec.Raw = _NOTHING
+    """Moonshot's place for it."""
 
 
 class Chunk(msgspec.Struct, gc=False):
@@ -117,8 +64,9 @@ class StreamEvent(msgspec.Struct, gc=False):
     *raw* is what the upstream sent, with its terminating blank line; *data* the payload of its ``data:`` lines.
     *text_bytes* is the length of the text it adds, for counting where a provider sends no usage.
     *finish_reasons* are those of the choices that end here, by index. *has_usage* is true also for a usage that makes
-    no sense, for which *usage* is None. *plain* is a piece of text in exactly the shape that OpenAI gives it, for which
-    a repair has nothing to do; other events may need none either, but have to be looked at.
+    no sense, for which *usage* is None. *plain* is an event in exactly the shape that OpenAI gives it: a piece of text,
+    the first or the last of a choice, or the usage at the end. A repair has nothing to do about it, if it comes at its
+    place; others may need none either, but have to be looked at.
     """
 
     kind: EventKind
@@ -132,9 +80,18 @@ class StreamEvent(msgspec.Struct, gc=False):
     plain: bool = False
     id: str = ""
     """The answer's id, of plain events alone."""
+    index: int = 0
+    """Which choice a plain event is of."""
+    opens: bool = False
+    """It is a plain event that says the role."""
+    content: bytes = b""
+    """The text of a plain event, as JSON; of one that says the role it may be that of no text."""
 
 
 _decode = msgspec.json.Decoder(Chunk).decode
+
+_CHAT_OBJECT: Final = "chat.completion.chunk"
+_TEXT_OBJECT: Final = "text_completion"
 
 # Members of an enum are looked up through a descriptor each time; these stand on the path of every event.
 _ERROR, _CONTENT, _REASONING = EventKind.ERROR, EventKind.CONTENT, EventKind.REASONING
@@ -154,16 +111,26 @@ def read_event(raw: bytes, data: bytes) -> StreamEvent:
     if has_usage:
         usage = read_usage(chunk.usage)
     choices = chunk.choices
-    if choices and len(choices) == 1 and not has_usage and not choices[0].finish_reason:
+    if choices and len(choices) == 1 and not has_usage:  # as nearly all events
         choice = choices[0]
-        kind, text_bytes = _read_choice(choice)  # nearly all events are one more word
-        if kind is _CONTENT and _is_plain(chunk, choice):
-            return StreamEvent(kind, raw, data, None, (), text_bytes, True, False, True, chunk.id)
-        return StreamEvent(kind, raw, data, None, (), text_bytes, True)
+        kind, text_bytes = _read_choice(choice)
+        reason = choice.finish_reason
+        reasons: tuple[tuple[int, str], ...] = ()
+        if reason:
+            reasons = ((choice.index or 0, reason),)
+            kind = _FINISH if kind is _OTHER else kind
+        event = StreamEvent(kind, raw, data, None, reasons, text_bytes, True)
+        if kind is _CONTENT or kind is _OTHER or kind is _FINISH:
+            _note_plain(event, chunk, choice)
+        return event
     if not choices:
         if choices is None and not has_usage and says_error(data):
             return StreamEvent(_ERROR, raw, data)
-        return StreamEvent(_USAGE if has_usage else _OTHER, raw, data, usage, has_usage=has_usage)
+        event = StreamEvent(_USAGE if has_usage else _OTHER, raw, data, usage, has_usage=has_usage)
+        if usage is not None and choices is not None and are_all_there(chunk.usage):
+            event.plain = _is_usual(chunk, _CHAT_OBJECT)
+            event.id = chunk.id if event.plain else ""
+        return event
     kind, text_bytes = _OTHER, 0
     finish_reasons: tuple[tuple[int, str], ...] = ()
     for choice in choices:
@@ -191,28 +158,37 @@ def usual_frame(raw: bytes, data: bytes) -> bytes:
     return b"data: %b\n\n" % data.replace(b"\n", b" ")
 
 
-def _is_plain(chunk: Chunk, choice: Choice) -> bool:
-    """Whether a chunk with text is one that OpenAI itself could have sent."""
-    delta = choice.delta
+def _note_plain(event: StreamEvent, chunk: Chunk, choice: Choice) -> None:
+    """Mark an event of one choice that OpenAI itself could have sent."""
+    delta, kind = choice.delta, event.kind
     if delta is None:
-        kind = "text_completion"
+        text, opens = bytes(choice.text), False
+        usual = _is_usual(chunk, _TEXT_OBJECT)
     else:
-        kind = "chat.completion.chunk"
+        text, opens = bytes(delta.content), delta.role == "assistant"
         if (
-            delta.role is not None
+            (delta.role is not None and not opens)
             or (delta.tool_calls is not _NOTHING and delta.tool_calls != _NOTHING)
             or (delta.reasoning is not _NOTHING and delta.reasoning != _NOTHING)
             or (delta.reasoning_content is not _NOTHING and delta.reasoning_content != _NOTHING)
             or (choice.logprobs is not _NOTHING and not is_usual(bytes(choice.logprobs)))
-            or bytes(delta.content)[:1] != b'"'
         ):
-            return False
+            return
+        usual = _is_usual(chunk, _CHAT_OBJECT)
+    if kind is _FINISH:
+        fits = not opens
+    else:
+        fits = text[:1] == b'"' and choice.finish_reason is None and (opens or kind is _CONTENT)
+    if usual and fits and choice.index is not None and choice.usage is _NOTHING:
+        event.plain, event.id, event.index, event.opens, event.content = True, chunk.id, choice.index, opens, text
+
+
+def _is_usual(chunk: Chunk, kind: str) -> bool:
+    """Whether what stands around the choices is what OpenAI puts there."""
     return bool(
         chunk.object == kind
         and type(chunk.created) is int
         and chunk.created <= MOST_SECONDS
-        and choice.index is not None
-        and choice.finish_reason is None
         and chunk.id
         and type(chunk.id) is str
         and type(chunk.model) is str

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from adapters.stream import StreamEvent, read_usage
+from adapters.stream import StreamEvent
+from adapters.usage import read_usage
 
 
 def without_usage(event: StreamEvent) -> StreamEvent:

@@ -59,7 +59,7 @@ class Pattern:
         """*parts* stand around the text in what comes, and between where it is said twice; *told* around it in what is
         told. *other_bytes* count as text besides."""
         self._before, self._watch = parts[0], watch
-        padded = _PADDING.fullmatch(parts[-1]) if told == parts else None
+        padded = _PADDING.fullmatch(parts[-1]) if told == parts and b'"obfuscation"' in parts[-1] else None
         self._to_padding, self._after = padded.groups() if padded is not None else (b"", parts[-1])
         self._between = parts[1] if len(parts) > 2 else b""
         self._plain = not self._to_padding and not self._between
@@ -102,11 +102,19 @@ class Pattern:
 
 def find_pattern(event: StreamEvent, told: bytes, slot: Slot) -> Pattern | None:
     """The pattern of an event that was *told* as another one, or as itself; None where it cannot be relied on."""
-    found = _apart(event.raw, slot.names)
+    raw = event.raw
+    if told is raw and event.plain:
+        # Its text is known and has only to be found, as nearly always in the first place where it stands.
+        before, quoted, after = raw.partition(event.content)
+        name = b'"%b"' % slot.told_as.encode()
+        if before.rstrip(b" ").endswith(name + b":") and raw.count(name) == 1 and b"\\" not in before + after:
+            parts = before + b'"', b'"' + after
+            return Pattern(parts, parts, event.text_bytes - len(quoted) + 2, slot.watch)
+    found = _apart(raw, slot.names)
     made = _apart(told, (slot.told_as,))
     if found is None or made is None or found[1] != made[1]:
         return None
-    text_bytes = (len(event.raw) - sum(map(len, found[0]))) // len(slot.names)
+    text_bytes = (len(raw) - sum(map(len, found[0]))) // len(slot.names)
     return Pattern(found[0], made[0], event.text_bytes - text_bytes, slot.watch)
 
 

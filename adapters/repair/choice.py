@@ -64,6 +64,10 @@ class ChoiceRepair:
         watched = self._think is not None or self._stops is not None or bool(self._tools) or bool(self.pending)
         return self.started and not watched
 
+    def is_no_thought(self) -> None:
+        """Its text has begun, and not with a tag."""
+        self._think = None
+
     def slot(self) -> Slot | None:
         """Where a text goes that comes now; None where it has to be held, or looked at with what came before."""
         if self._think is not None:

@@ -7,16 +7,9 @@ from typing import Any, Final
 import msgspec
 
 from adapters.repair.chunk import object_of
+from adapters.usage import are_all_there
 
 _NAMES: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
-
-
-def are_all_there(usage: msgspec.Raw) -> bool:
-    """Whether there is nothing to complete, by a look at the bytes; so too where there is no usage at all."""
-    told = bytes(usage)
-    return told[:1] != b"{" or (
-        b'"prompt_tokens"' in told and b'"completion_tokens"' in told and b'"total_tokens"' in told
-    )
 
 
 def complete(top: dict[str, Any]) -> bool:

@@ -11,11 +11,11 @@ from adapters.answers import SILENCE, Answer, AnswerChoice, UnreadableError, fol
 from adapters.draft import AnswerNeeds
 from adapters.plain_answer import TAG_OR_CALL
 from adapters.repair.chunk import object_of, value_of
-from adapters.repair.counts import are_all_there
+from adapters.repair.machine import StreamMachine
 from adapters.repair.rules import Rules
-from adapters.repair.stream import StreamRepair
 from adapters.stream import MOST_SECONDS, is_usual
 from adapters.types import Operation
+from adapters.usage import are_all_there
 
 _SOUND: Final = frozenset(("stop", "length", "content_filter"))
 _NONE: Final = msgspec.Raw(b"null")
@@ -75,7 +75,7 @@ def mend(
     try:
         top: dict[str, Any] = dict(_decode_top(body))
         choices = _decode_choices(top.pop("choices"))
-        repair = StreamRepair(rules, operation, needs, request, stream=False)
+        repair = StreamMachine(rules, operation, needs, request, stream=False)
         changed = repair.mend_top(top)
         mended = []
         for place, choice in enumerate(choices):
@@ -88,7 +88,7 @@ def mend(
 
 
 def _mended(
-    repair: StreamRepair, place: int, choice: dict[str, msgspec.Raw], operation: Operation
+    repair: StreamMachine, place: int, choice: dict[str, msgspec.Raw], operation: Operation
 ) -> Mapping[str, Any]:
     chat = operation is Operation.CHAT
     before = {name: value_of(value) for name, value in choice.items()}

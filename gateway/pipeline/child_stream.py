@@ -12,7 +12,8 @@ from adapters.adapter import Adapter
 from adapters.answers import SHAPE_ERRORS
 from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
-from adapters.repair.stream import AnswerFailedError, StreamRepair
+from adapters.repair.machine import AnswerFailedError
+from adapters.repair.stream import StreamRepair
 from adapters.shapes.usage import UsageFields
 from adapters.stream import StreamEvent, is_progress, read_event, usual_frame
 from adapters.stream_edits import add_usage, without_usage

@@ -11,14 +11,16 @@ import msgspec
 from adapters.answers import SHAPE_ERRORS
 from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
-from adapters.repair.stream import AnswerFailedError, StreamRepair
+from adapters.repair.machine import AnswerFailedError
+from adapters.repair.stream import StreamRepair
 from adapters.stream import StreamEvent, is_progress, read_event, usual_frame
-from adapters.stream_edits import add_usage, usage_event, with_model, without_usage
+from adapters.stream_edits import add_usage, with_model, without_usage
 from adapters.stream_pattern import Pattern, find_pattern
-from adapters.types import EventKind, FailureKind, Usage
+from adapters.types import EventKind, FailureKind, Operation, Usage
 from gateway.pipeline.call import Attempt, Call
 from gateway.pipeline.clock import AttemptClock
 from gateway.pipeline.stream_out import DONE, StreamOut
+from gateway.pipeline.whole import said_nothing
 from gateway.upstream.base import UpstreamResponse
 from gateway.upstream.odd_events import payloads_in, unframed
 from gateway.upstream.sse import SseEvent, SseSplitter
@@ -31,7 +33,7 @@ _LINGER_SECONDS: Final = 1.0
 _END_SECONDS: Final = 3.0
 # A stream whose events differ in more than their text is not worth the comparison.
 _MOST_SEARCHES: Final = 8
-_ERROR, _OTHER, _USAGE = EventKind.ERROR, EventKind.OTHER, EventKind.USAGE
+_ERROR, _FINISH, _OTHER, _USAGE = EventKind.ERROR, EventKind.FINISH, EventKind.OTHER, EventKind.USAGE
 
 
 class StreamRelay:
@@ -90,6 +92,8 @@ class StreamRelay:
         self._events_left = call.output_limit * 1.05 * call.choices + 16 if call.output_limit else float("inf")
         """How many events with content may still come; so many more than tokens are no accident."""
         self._finished: set[int] = set()
+        self._cut = False
+        """A choice has ended for another reason than that all is said."""
         self._usage_event: StreamEvent | None = None
         self._ended = False
         clock.on_over = self._expire
@@ -226,13 +230,13 @@ class StreamRelay:
             self._events_left -= 1
             self._clock.content_came(self._now(), self._stall_seconds)
         repair, before = self._repair, len(self._batch)
-        if passes := repair.may_pass(event):
+        if passed := repair.passes(event):
             self._pass(event)
         else:
             self._pattern = None  # what the repair has heard now may change what comes of the next
             self._repaired(event)
         if self._searches and len(self._batch) == before + 1 and not event.has_usage:
-            slot = repair.text_slot if passes else repair.slot(event)
+            slot = repair.slot(event, passed=passed)
             if slot is not None:
                 self._searches -= 1
                 self._pattern = find_pattern(event, self._batch[-1], slot)
@@ -287,10 +291,11 @@ class StreamRelay:
         """Give the client an event that is as it should be."""
         if event.finish_reasons:
             self._finished.update(index for index, _ in event.finish_reasons)
+            self._cut = self._cut or any(reason != "stop" for _, reason in event.finish_reasons)
         if self._model is not None:
             event = with_model(event, self._model)
         self._batch.append(event.raw)
-        if event.kind is _OTHER or event.kind is _USAGE:
+        if event.kind is _OTHER or event.kind is _USAGE or (event.kind is _FINISH and self._call.others):
             self._hold_back(len(event.raw))
         elif not self.committed:
             self.committed = True
@@ -307,14 +312,25 @@ class StreamRelay:
     def _is_complete(self) -> bool:
         return len(self._finished) >= self._call.choices
 
+    def _may_be_asked_elsewhere(self) -> bool:
+        """Whether this is no answer while another target could give one: it has ended without a word."""
+        call = self._call
+        return call.others and call.operation is Operation.CHAT and not self._attempt.text_bytes and not self._cut
+
     def _finish(self, *, done: bool = False) -> None:
         # Who has said nothing has not come to an end.
         self._pass_all(self._repair.end(done=done and self._attempt.text_bytes > 0))
         if not self._is_complete() and not (self.committed and self._finished):
             self._fail(ProviderError(FailureKind.INTERRUPTED, self._says("ended the answer without a finish_reason")))
             return
+        if not self.committed:
+            if self._may_be_asked_elsewhere():
+                self._fail(said_nothing(self._attempt.target.provider, self.usage))
+                return
+            self.committed = True
+            self._attempt.first_content = self._now()
         if self._call.wants_usage and self._usage_event is not None:
-            for event in self._repair.take(usage_event(self._usage_event)):
+            for event in self._repair.counted(self._usage_event):
                 self._batch.append((with_model(event, self._model) if self._model is not None else event).raw)
         self._batch.append(DONE)
         self._ended = True

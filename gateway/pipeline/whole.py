@@ -14,9 +14,10 @@ from adapters.errors import TOOL_CALL_MISSING, ProviderError
 from adapters.failures import ErrorFields, read_error
 from adapters.patches import unsupported
 from adapters.repair.forced import lacks_call
-from adapters.repair.stream import AnswerFailedError
-from adapters.stream import read_event, read_usage, says_error
+from adapters.repair.machine import AnswerFailedError
+from adapters.stream import read_event, says_error
 from adapters.types import Body, EventKind, FailureKind, Operation, Usage
+from adapters.usage import read_usage
 from gateway.pipeline.stream_out import DONE
 from gateway.upstream.base import UpstreamResponse
 from gateway.upstream.sse import SseSplitter
@@ -103,6 +104,11 @@ def _no_call(provider: str, name: str, usage: Usage | None) -> ProviderError:
         tries=2,
         used=usage,
     )
+
+
+def said_nothing(provider: str, usage: Usage | None) -> ProviderError:
+    """The failure of an answer that came to its end without a word: asked again, the same target would say the same."""
+    return ProviderError(FailureKind.EMPTY, f"{provider} answered without a word.", tries=1, used=usage)
 
 
 def _no_answer(body: bytes, adapter: Adapter) -> ProviderError:

@@ -136,7 +136,7 @@ def repaired_events(
     for event in events:
         if machine.over:
             break
-        out += [event] if machine.may_pass(event) else machine.take(event)
+        out += [event] if machine.passes(event) else machine.take(event)
     return out + machine.end(done=done)
 
 

@@ -14,8 +14,8 @@ from adapters import answers
 from adapters.plain_answer import plain_usage
 from adapters.registry import load_spec
 from adapters.repair.repair import compile_repair
-from adapters.stream import read_usage
 from adapters.types import Operation, Usage
+from adapters.usage import read_usage
 
 REPAIR = compile_repair(load_spec("openai_compatible"))
 ODD: tuple[Any, ...] = (None, "", "x", 0, -1, 3, 10**12, 1.5, True, [], {}, [{}], {"cached_tokens": 2})

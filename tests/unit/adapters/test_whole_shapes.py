@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from adapters import answers
 from adapters.answers import UnreadableError, fold, unfold
 from adapters.failures import ErrorFields
-from adapters.stream import read_usage
 from adapters.types import Operation, Usage
+from adapters.usage import read_usage
 
 TEXT = st.text(max_size=20)
 CALL = st.fixed_dictionaries(

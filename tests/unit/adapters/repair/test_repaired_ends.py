@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.repair.finish import FAILED, FinishReasons
-from adapters.repair.stream import AnswerFailedError
+from adapters.repair.machine import AnswerFailedError
 from adapters.types import EventKind, Operation
 from tests.fakes.repaired import (
     MEMBERS,
@@ -298,10 +298,16 @@ def test_other_events_without_choices_are_no_errors(payload: Any) -> None:
 def test_plain_text_is_known_as_such_and_nothing_else_is() -> None:
     assert event_of(HI).plain
     assert event_of(chunk(content="a", reasoning=None, tool_calls=None)).plain
+    for content in ("", "a"):
+        opening = event_of(chunk(role="assistant", content=content))
+        assert (opening.plain, opening.opens) == (True, True)
+    for end in (chunk("stop"), chunk("length", content=""), chunk("content_filter", content=None)):
+        assert event_of(end).plain
     for odd in (
         {**HI, "id": ""}, {**HI, "object": ""}, {**HI, "created": 1.5}, {**HI, "created": 1760000000123},
-        {**HI, "model": None}, chunk(content=""),
-        chunk("stop", content="a"), chunk("", content="a"), chunk(role="assistant", content="a"),
+        {**HI, "model": None}, chunk(content=""), chunk(role="user", content="a"),
+        chunk(role="assistant", content=None), chunk("stop", role="assistant"), chunk("stop", tool_calls=[]),
+        chunk("stop", content="a"), chunk("", content="a"),
         chunk(content="a", reasoning="b"), chunk(content=["a"]), chunk(index=None, content="a"),
         chunk(content="a", tool_calls=[call(0)]),
     ):  # fmt: skip

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapters.answers import UnreadableError, fold, unfold
 from adapters.draft import AnswerNeeds
-from adapters.repair.stream import AnswerFailedError
+from adapters.repair.machine import AnswerFailedError
 from adapters.types import Operation
 from tests.fakes.repaired import (
     MEMBERS,
