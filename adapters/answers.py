@@ -13,6 +13,9 @@ from adapters.types import Operation
 _NOT_OF_THE_WHOLE: Final = ("choices", "object")
 _NOTHING: Final = msgspec.Raw(b"null")
 SILENCE: Final = {"role": "assistant", "content": None}
+_SILENT: Final = frozenset((b"null", b'""', b"[]", b"{}"))
+# Whoever ends like this had more to say, or may not say it.
+_CUT: Final = ("length", "content_filter", "max_tokens")
 _NO_ERROR: Final = frozenset((b"null", b'""', b"{}", b"false"))
 # No model calls more tools at once; an index beyond it is nonsense, and would be filled up to.
 _MOST_CALLS: Final = 2048
@@ -31,6 +34,17 @@ class AnswerMessage(msgspec.Struct, gc=False):
     reasoning_content: msgspec.Raw = _NOTHING
     tool_calls: msgspec.Raw = _NOTHING
     function_call: msgspec.Raw = _NOTHING
+    refusal: msgspec.Raw = _NOTHING
+    audio: msgspec.Raw = _NOTHING
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is nothing in it."""
+        said = (
+            self.content, self.reasoning, self.reasoning_content, self.tool_calls, self.function_call, self.refusal,
+            self.audio,
+        )  # fmt: skip
+        return all(bytes(value) in _SILENT for value in said)
 
 
 class AnswerChoice(msgspec.Struct, gc=False):
@@ -87,6 +101,17 @@ def is_complete(answer: Answer, operation: Operation) -> bool:
     return all(
         choice.message is not None or choice.delta != _NOTHING or choice.error != _NOTHING or choice.text != _NOTHING
         for choice in answer.choices
+    )
+
+
+def says_nothing(answer: Answer) -> bool:
+    """Whether a chat's answer has come to its end without a word, a thought or a call.
+
+    Some providers answer so when they are overloaded (diegosouzapw/OmniRoute#7000, BerriAI/litellm#14655).
+    """
+    return all(
+        choice.message is not None and choice.message.is_silent and choice.finish_reason not in _CUT
+        for choice in answer.choices or ()
     )
 
 

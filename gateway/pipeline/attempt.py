@@ -13,7 +13,7 @@ from adapters.draft import AnswerNeeds, asked_in, of_the_words
 from adapters.embeddings import with_encoding
 from adapters.errors import ProviderError
 from adapters.pricing import estimated_tokens
-from adapters.types import FailureKind, Usage
+from adapters.types import FailureKind, Operation, Usage
 from gateway.pipeline.backend import Backend
 from gateway.pipeline.call import Attempt, Call, stopping
 from gateway.pipeline.clock import AttemptClock
@@ -25,7 +25,7 @@ from gateway.pipeline.shaped import ShapedCalls, find_rescue
 from gateway.pipeline.stream_out import StreamOut
 from gateway.pipeline.tally import owes_nothing
 from gateway.pipeline.unmarked import Unmarked
-from gateway.pipeline.whole import MAX_ANSWER_BYTES, is_stream, read_refusal, read_whole, refuse_page
+from gateway.pipeline.whole import MAX_ANSWER_BYTES, is_stream, read_refusal, read_whole, refuse_page, said_nothing
 from gateway.services import Services
 from gateway.upstream.base import RequestHead, UpstreamResponse
 
@@ -164,6 +164,13 @@ def _whole(
     body, usage = whole.body, whole.usage
     if call.encoding and whole.answer is not None:
         body = _encoded(call, body, whole.answer, attempt.target.provider)
+    if (
+        call.others
+        and call.operation is Operation.CHAT
+        and whole.answer is not None
+        and answers.says_nothing(whole.answer)
+    ):
+        raise said_nothing(attempt.target.provider, usage)  # the others may know more
     if usage is None:
         attempt.text_bytes = whole.text_bytes
     attempt.first_content = now()

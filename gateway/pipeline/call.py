@@ -80,6 +80,8 @@ class Call(msgspec.Struct, eq=False):
     """What the targets would be sent, where that had to be known to choose among them."""
     output_limit: int | None = None
     choices: int = 1
+    others: bool = False
+    """Another target could be asked now, should the one that is being asked have nothing to say."""
     time_limit_seconds: float | None = None
     """The client's own limit, from ``x-gateway-timeout``."""
     hops: bytes = b""

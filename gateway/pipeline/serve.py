@@ -63,6 +63,8 @@ async def _attempts(call: Call, route: Route, out: StreamOut | None, services: S
     tries = 0
     while backend is not None:
         tries += 1
+        if waiting:
+            call.others = next_of(waiting, services.clock()) is not None
         try:
             await run_attempt(call, route, backend, out, services)
         except ProviderError as failure:
@@ -75,6 +77,7 @@ async def _attempts(call: Call, route: Route, out: StreamOut | None, services: S
             decision = _decide(call, route, failure, tries, backend, following, now)
             if decision.step is Step.STOP:
                 break
+            call.others = False
             if decision.step is Step.NEXT and following is not None:
                 services.metrics.fell_back(route.model.id, backend.target, following.target, failure.kind)
                 waiting.remove(following)

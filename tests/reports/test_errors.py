@@ -11,7 +11,7 @@ import pytest
 
 import policies.retry
 from tests.fakes.gateway import PROVIDER_KEY, config, running_gateway
-from tests.fakes.openai_answers import completion, good_stream, refusal, stream, words
+from tests.fakes.openai_answers import DONE, ROLE, STOP, completion, good_stream, refusal, stream, words
 from tests.fakes.scripted_server import Hang, Script, ScriptedServer, chunked_head
 from tests.fakes.scripted_server import answer as wire_answer
 from tests.reports.field import heard, in_front_of, saying
@@ -121,12 +121,21 @@ async def test_a_port_where_nothing_listens_fails_fast_and_is_named() -> None:
     assert "p1" in answer.error["message"]
 
 
+def silent(finish: str = "stop", **message: Any) -> dict[str, Any]:
+    """A whole answer without a word."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": "", **message}, "finish_reason": finish}
+    return {**completion(), "choices": [choice]}
+
+
 FALLING: list[Any] = [
     pytest.param(told({"error": {"message": "ResourceExhausted", "code": 502}}), id="decolua/9router#3242"),
     pytest.param(told({**completion(), "choices": []}), id="ENTERPILOT/GoModel#947"),
     pytest.param(told({**completion(), "choices": None}), id="diegosouzapw/OmniRoute#3424"),
     pytest.param(told({**completion(), "choices": [{"index": 0, "message": None, "finish_reason": "stop"}]}),
                  id="a choice without a message"),
+    pytest.param(told(silent()), id="mnfst/llm-gateway#2709"),
+    pytest.param(told(silent(content=None, tool_calls=[])), id="diegosouzapw/OmniRoute#7000"),
+    pytest.param(stream(ROLE, STOP, DONE), id="BerriAI/litellm#14655, a stream"),
     pytest.param([refusal(529, "overloaded", type="overloaded_error")], id="openclaw/openclaw#69642"),
     pytest.param([refusal(402, "Insufficient credits")], id="a target that is out of credit"),
     pytest.param([refusal(404, "The model `up1` does not exist")], id="a target that lost its model"),
@@ -155,6 +164,45 @@ async def test_a_failure_before_any_content_leads_to_the_fallback(script: Script
         text = heard(answer).content if streamed else answer.json["choices"][0]["message"]["content"]
         assert text == "from backup"
         assert json.loads(second.requests[0].body)["model"] == "up2"
+
+
+LAST_WORDS: list[Any] = [
+    # no other target, a limit that was reached, a refusal by the filter, and one in words
+    pytest.param(silent(), 1, "stop", id="alone"),
+    pytest.param(silent("length"), 2, "length", id="all of it thought"),
+    pytest.param(silent("content_filter"), 2, "content_filter", id="filtered"),
+    pytest.param(silent(content=None, refusal="I cannot."), 2, "stop", id="refused"),
+]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("body", "targets", "reason"), LAST_WORDS)
+async def test_an_answer_without_text_may_be_the_answer(
+    body: dict[str, Any], targets: int, reason: str, streamed: bool
+) -> None:
+    """aj47/SpeakMCP#797: nothing more may be to be had."""
+    async with ScriptedServer(told(body)) as first, ScriptedServer([saying({"content": "from backup"})]) as second:
+        async with running_gateway(config(*(first, second)[:targets], retries={"attempts": 3})) as gateway:
+            answer = await gateway.chat(stream=streamed)
+
+        assert (len(first.requests), len(second.requests)) == (1, 0)
+    assert answer.status == 200
+    finish = heard(answer).finish[0] if streamed else answer.json["choices"][0]["finish_reason"]
+    assert finish == reason
+
+
+async def test_an_answer_without_a_word_is_paid_for_all_the_same() -> None:
+    async with (
+        ScriptedServer(told(silent())) as first,
+        ScriptedServer([saying({"content": "from backup"})]) as second,
+        running_gateway(config(first, second)) as gateway,
+    ):
+        await gateway.chat()
+        row = await gateway.row()
+
+    assert row["attempts"][0]["failure"] == "empty"
+    assert row["cost_nusd"] > 0
+    assert row["attempts"][0]["cost_nusd"] > 0
 
 
 async def test_what_a_client_got_wrong_is_not_tried_again() -> None:
