@@ -32,9 +32,9 @@ def cost_nusd(price: Price | None, *requests: Usage) -> int | None:
     """
     if price is None:
         return None
-    pico = 0
-    for usage in requests:
-        pico += _pico(_for_prompt(price, usage.prompt_tokens) if price.long else price, usage)
+    if len(requests) == 1 and not price.long:
+        return -(-_pico(price, requests[0]) // PICO_IN_NANO)
+    pico = sum(_pico(_for_prompt(price, usage.prompt_tokens), usage) for usage in requests)
     return -(-pico // PICO_IN_NANO)
 
 

@@ -16,7 +16,7 @@ _MOST_DIGITS: Final = 12
 class SameHead(msgspec.Struct, eq=False):
     """A head, split where the length of the body stands. It is in order, and nothing else in it says how a body comes.
 
-    The length is known by what is left of a message that came whole: so it is written, and compared with the rest.
+    A message came whole if the length that stands there, without zeros before it, is that of what follows the head.
     """
 
     before: bytes
@@ -28,11 +28,12 @@ class SameHead(msgspec.Struct, eq=False):
     def body_in(self, data: bytes) -> bytes | None:
         """The body of a message with this head that *data* holds, whole and nothing else; None if it does not."""
         before, after = self.before, self.after
-        length = len(data) - len(before) - self.digits - len(after)
-        head = b"%b%d%b" % (before, length, after)
-        if data.startswith(head) and len(data) - len(head) == length:
-            return data[len(head) :]
         start = len(before)
+        end = start + self.digits
+        if data.startswith(before) and data.startswith(after, end):
+            body = data[end + len(after) :]
+            if data[start:end] == b"%d" % len(body):
+                return body
         digits = data.find(b"\r", start, start + _MOST_DIGITS + 1) - start
         if digits <= 0 or digits == self.digits:
             return None

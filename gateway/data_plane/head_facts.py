@@ -29,6 +29,8 @@ class HeadFacts(msgspec.Struct, eq=False):
     client_retries: bool = False
     time_limit_seconds: float | None = None
     hops: bytes = b""
+    says_more: bool = False
+    """Whether the last three are anything but what they are without a word of the client."""
     unsupported: Unsupported | None = None
     refusal: GatewayError | None = None
     body: KnownBody | None = None
@@ -45,6 +47,7 @@ def head_facts(head: ClientHead, services: Services) -> HeadFacts:
             if name == b"x-request-id":
                 facts.request_id = safe_request_id(value)
         _read(facts, head, services.instance_id)
+        facts.says_more = facts.client_retries or facts.time_limit_seconds is not None or facts.hops != b""
         facts.credentials = services.authenticator.credentials(head.headers)
     except GatewayError as refusal:
         # Kept for as long as the head: the traceback would keep this frame, and the frame the refusal.

@@ -62,17 +62,18 @@ class DataPlane:
 
     async def _handle(self, endpoint: Endpoint, exchange: Exchange) -> None:
         services = self._services
-        call = Call(exchange, endpoint.operation, services.clock(), time.time())
+        facts: HeadFacts | None = exchange.head.facts
+        comes_again = facts is not None
+        if facts is None:
+            facts = exchange.head.facts = head_facts(exchange.head, services)
+        request_id = facts.request_id or new_request_id()
+        call = Call(exchange, endpoint.operation, services.clock(), time.time(), request_id)
         try:
-            facts: HeadFacts | None = exchange.head.facts
-            comes_again = facts is not None
-            if facts is None:
-                facts = exchange.head.facts = head_facts(exchange.head, services)
-            call.request_id = facts.request_id or new_request_id()
             if facts.refusal is not None:
                 raise facts.refusal.with_traceback(None)
-            call.client_retries, call.hops = facts.client_retries, facts.hops
-            call.time_limit_seconds = facts.time_limit_seconds
+            if facts.says_more:
+                call.client_retries, call.hops = facts.client_retries, facts.hops
+                call.time_limit_seconds = facts.time_limit_seconds
             key = services.authenticator.check(facts.credentials)
             call.key = key if key is not None else await services.authenticator.look_up(facts.credentials)
             call.authenticated = True
@@ -121,6 +122,7 @@ class DataPlane:
             else:
                 exchange.abort()
         finally:
+            services.in_flight.discard(call)
             call.task = None  # a task that was cancelled holds on to its frames, and so to the call
             services.settlements.add(call, services.clock())
 

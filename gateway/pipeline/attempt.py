@@ -175,7 +175,10 @@ def _whole(
         attempt.text_bytes = whole.text_bytes
     attempt.first_content = now()
     # The money is booked before the end of the answer is released.
-    _resolve(call, attempt, usage)
+    if usage is not None and attempt.tally is None:
+        attempt.hold.settle(usage)
+    else:
+        _resolve(call, attempt, usage)
     if route.alias is not None:
         body = answers.with_model(body, route.alias)
     headers = answer_headers(call, attempt, backend.headers, JSON, attempt.first_content)

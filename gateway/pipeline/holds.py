@@ -41,7 +41,14 @@ class Hold(msgspec.Struct, eq=False):
 
     def settle(self, usage: Usage, requests: Sequence[Usage] = ()) -> None:
         """Book what the provider says was used; *requests* are the parts where there were several."""
-        self._resolve(_SETTLED, usage, requests)
+        if self.resolution is not None or requests:
+            self._resolve(_SETTLED, usage, requests)
+            return
+        # As `_resolve` does, for what nearly every attempt comes to.
+        self.resolution = _SETTLED
+        self.usage = usage
+        self.cost_nusd = cost_nusd(self.target.price, usage)
+        self.ledger.resolved(self)
 
     def estimate(self, usage: Usage, requests: Sequence[Usage] = ()) -> None:
         """Book what we counted ourselves, because no figure came."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from adapters.draft import Unsupported
 from adapters.errors import ProviderError
@@ -18,7 +18,11 @@ from gateway.pipeline.call import Call
 from gateway.pipeline.rests import Rests
 from policies.base import Candidate, Policy, get_policy, is_fixed
 
+if TYPE_CHECKING:
+    from gateway.data_plane.known_body import KnownBody
+
 _REJECT: Final = Unsupported.REJECT
+_MOST_KNOWN: Final = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +45,8 @@ class Route:
     rests: Rests
     alias: bytes | None = None
     """JSON of the name that answers carry as ``model``; None: the upstream's own (decision 25)."""
+    differing: dict[KnownBody, bool] = field(default_factory=dict)
+    """For bodies that come again, whether it may matter which target answers; not where it may be their messages."""
 
     @classmethod
     def build(cls, model: Model, backends: tuple[Backend, ...], *, alias: bytes | None = None) -> Route:
@@ -70,8 +76,13 @@ class Route:
         `OverloadedError` when all of them rest.
         """
         ordered = list(self.always or _ordered(self.policy, self.candidates, self.backends))
-        if len(ordered) > 1 and self._differs(call):
-            ordered = _able(ordered, call)
+        if len(ordered) > 1:
+            known = call.known
+            differs = self.differing.get(known) if known is not None and call.unsupported is not _REJECT else None
+            if differs is None:
+                differs = self._differs(call)
+            if differs:
+                ordered = _able(ordered, call)
         if self.rests.latest > call.started:
             return without_resting(ordered, call.started)
         return ordered
@@ -84,11 +95,16 @@ class Route:
         """Whether it may matter to *call* which target answers."""
         body = call.body
         special = self.patched if call.unsupported is _REJECT else self.special
-        if not special.isdisjoint(body) and any(
+        differs = not special.isdisjoint(body) and any(
             name in special and not is_neutral(name, value) for name, value in body.items()
-        ):
-            return True
-        return self.least_output is not None and (call.output_limit or 0) > self.least_output
+        )
+        if not differs and self.least_output is not None:
+            differs = (call.output_limit or 0) > self.least_output
+        if call.known is not None and call.unsupported is not _REJECT and "messages" not in special:
+            if len(self.differing) >= _MOST_KNOWN:
+                self.differing.clear()
+            self.differing[call.known] = differs
+        return differs
 
 
 def _ordered(policy: Policy, candidates: tuple[Candidate, ...], backends: tuple[Backend, ...]) -> tuple[Backend, ...]:

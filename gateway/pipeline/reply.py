@@ -14,6 +14,8 @@ SSE = b"content-type: text/event-stream; charset=utf-8\r\ncache-control: no-cach
 # ``gw`` is what the gateway took, ``upstream`` the time to the upstream's first byte; milliseconds.
 _TIMING = b"server-timing: gw;dur=%.1f, queue;dur=0.0, upstream;dur=%.1f\r\n"
 _ANSWER = b"%bx-request-id: %b\r\nrequest-id: %b\r\n%bx-gateway-attempts: %d\r\n" + _TIMING
+_WITH_COST = _ANSWER + b"x-gateway-cost-usd: %d.%09d\r\n"
+_NUSD = 1_000_000_000
 
 
 def static_headers(model: str | None, provider: str, target: str) -> bytes:
@@ -36,24 +38,20 @@ def answer_headers(call: Call, attempt: Attempt, static: bytes, kind: bytes, now
     if len(call.attempts) > 1:
         # Neither what failed before nor the waiting in between is the gateway's own time.
         total -= call.waited_seconds + sum(earlier.ended - earlier.started for earlier in call.attempts[:-1])
-    block = _ANSWER % (
-        kind,
-        request_id,
-        request_id,
-        static,
-        len(call.attempts),
-        max(0.0, total - upstream) * 1000,
-        upstream * 1000,
-    )
+    own = total - upstream
+    own_ms = own * 1000 if own > 0 else 0.0
+    tries, cost = len(call.attempts), attempt.hold.cost_nusd
+    if cost is None:
+        block = _ANSWER % (kind, request_id, request_id, static, tries, own_ms, upstream * 1000)
+    else:
+        dollars = (cost // _NUSD, cost % _NUSD)
+        block = _WITH_COST % (kind, request_id, request_id, static, tries, own_ms, upstream * 1000, *dollars)
     if call.model is not None and call.model.pattern:
         block += render_headers([("x-gateway-model", call.model.id)])
     if attempt.adjustments:
         block += b"x-gateway-adjusted: %b\r\n" % adjusted.as_text(attempt.adjustments).encode()
-    if len(call.attempts) > 1 and call.attempts[0].target is not attempt.target:
+    if tries > 1 and call.attempts[0].target is not attempt.target:
         block += render_headers([("x-gateway-fallback-from", call.attempts[0].target.name)])
-    cost = attempt.hold.cost_nusd
-    if cost is not None:
-        block += b"x-gateway-cost-usd: %d.%09d\r\n" % divmod(cost, 1_000_000_000)
     return block
 
 

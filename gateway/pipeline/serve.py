@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from adapters.context import may_hold_more
 from adapters.errors import ProviderError
@@ -24,36 +25,36 @@ from gateway.upstream.local import fair_key
 from policies.retry import Decision, Situation, Step, decide
 
 
-async def serve(call: Call, services: Services, configuration: Configuration) -> None:
-    """Answer *call* by *configuration*, whatever its endpoint.
+def serve(call: Call, services: Services, configuration: Configuration) -> Coroutine[Any, Any, None]:
+    """Admit *call*, and give what answers it by *configuration* when it is awaited, whatever its endpoint.
 
-    Raises `GatewayError` for what the client can be told at once.
+    Raises `GatewayError` for what the client can be told at once. Whoever calls this takes *call* out of those that
+    are under way.
     """
     admit(call, services)
+    assert call.model is not None
+    route = configuration.backends.route(call.model)
+    if configuration.backends.queues:
+        fair_key.set(call.key.id)
+    if call.stream:
+        return _streamed(call, route, configuration.settings.server.stream_keepalive, services)
+    return _attempts(call, route, None, services)
+
+
+async def _streamed(call: Call, route: Route, silence_seconds: float, services: Services) -> None:
+    now = services.clock
+    out = StreamOut(call.exchange, services.deadlines, now, silence_seconds, lambda: _stream_head(call, route, now()))
     try:
-        assert call.model is not None
-        route = configuration.backends.route(call.model)
-        if configuration.backends.queues:
-            fair_key.set(call.key.id)
-        if not call.stream:
-            await _attempts(call, route, None, services)
-            return
-        silence = configuration.settings.server.stream_keepalive
-        now = services.clock
-        out = StreamOut(call.exchange, services.deadlines, now, silence, lambda: _stream_head(call, route, now()))
-        try:
-            await _attempts(call, route, out, services)
-        except asyncio.CancelledError:
-            if not (call.ending and out.opened):
-                raise
-            # Only comments have been sent, but the status is spent: the reason goes where a client will find it.
-            error = to_error(stopping())
-            call.status, call.error_code = 200, error.code or ""
-            out.fail(error, call.request_id, None)
-        finally:
-            out.close()
+        await _attempts(call, route, out, services)
+    except asyncio.CancelledError:
+        if not (call.ending and out.opened):
+            raise
+        # Only comments have been sent, but the status is spent: the reason goes where a client will find it.
+        error = to_error(stopping())
+        call.status, call.error_code = 200, error.code or ""
+        out.fail(error, call.request_id, None)
     finally:
-        services.in_flight.discard(call)
+        out.close()
 
 
 async def _attempts(call: Call, route: Route, out: StreamOut | None, services: Services) -> None:
