@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from secrets import token_hex
 from typing import Any, Final
 
@@ -16,11 +18,11 @@ from adapters.endpoint_patches import CHAT_ONLY, EndpointPatches
 from adapters.errors import ProviderError
 from adapters.fine_tunes import AdapterNaming
 from adapters.functions import FUNCTION_CALL, FUNCTIONS, IN_OLD_WORDS, as_tools
-from adapters.learned import LearnedRefusals
+from adapters.learned import LearnedFeatures, LearnedRefusals
 from adapters.limit_patches import with_limit
 from adapters.message_facts import MessageFacts, message_facts
 from adapters.message_patches import MessagePatches
-from adapters.patches import InTurn, Patch, is_neutral, unsupported
+from adapters.patches import Patch, is_neutral, unsupported, with_patch
 from adapters.rate_limits import RateLimitReader
 from adapters.repair.repair import compile_repair
 from adapters.request_patches import compile_patches, limit_to_send
@@ -69,6 +71,9 @@ class Adapter:
         such parameters are sent.
         """
         self.target = target
+        self._secrets, self._offers = secrets, offers
+        self._taught: list[Callable[[Mapping[str, Patch]], dict[str, Patch]]] = []
+        """How refusals have changed the patches since."""
         self._provider = target.provider
         self._redact = Scrubber(secrets)
         self.limits = RateLimitReader(target.spec.rate_limit_headers)
@@ -81,10 +86,10 @@ class Adapter:
         canonical = spec.canonical(target.model)
         most, window = target.max_output_tokens, target.context_window
         patches = compile_patches(spec, self._provider, canonical, most, offers, window)
-        self._patches = patches.by_param
+        self._patches: Mapping[str, Patch] = patches.by_param
         self._shapes = compile_shapes(spec, self._provider, offers, target.model)
-        learned = LearnedRefusals(self._provider, self)
-        self.rescues = (learned, *compile_rescues(spec, self._shapes, offers, target.model))
+        known = compile_rescues(spec, self._shapes, offers, target.model)
+        self.rescues = (LearnedRefusals(self._provider, self), *known, LearnedFeatures(self))
         """What may still answer a request that the provider has refused."""
         self.when_learned: Callable[[], object] = _nothing
         """Called when requests that are known already have to be made anew."""
@@ -236,14 +241,16 @@ class Adapter:
 
     def learn_patch(self, param: str, patch: Patch) -> None:
         """Call *patch* as well where *param* is in a request."""
-        before = self._patches.get(param)
-        self._patches = {**self._patches, param: patch if before is None else InTurn(param, (before, patch))}
+        self._teach(partial(with_patch, param=param, patch=patch))
         self.patched |= {param}
-        self.when_learned()
 
     def learn_limit(self, name: str | None, most: int | None) -> None:
         """Say the limit of an answer by *name*, and nothing above *most*; None: as before."""
-        self._patches = with_limit(self._patches, name, most)
+        self._teach(partial(with_limit, name=name, most=most))
+
+    def _teach(self, change: Callable[[Mapping[str, Patch]], dict[str, Patch]]) -> None:
+        self._taught.append(change)
+        self._patches = change(self._patches)
         self.when_learned()
 
     def learn_no_usage(self) -> None:
@@ -257,6 +264,18 @@ class Adapter:
         lacks, unsure = (endpoint.lacks, endpoint.unsure) if endpoint is not None else ((), ())
         patches = EndpointPatches((*lacks, "base64"), unsure, self._provider)
         self._endpoints = {**self._endpoints, _EMBEDDINGS: patches}
+
+    def learn_facts(self, overrides: Mapping[str, Any], conflicts: Sequence[Mapping[str, Any]]) -> None:
+        """Lay *overrides* and further *conflicts* over the target's facts."""
+        spec = self.target.spec.with_overrides(overrides).with_conflicts(conflicts)
+        made = Adapter(replace(self.target, spec=spec), self._secrets, self._offers)
+        self.target, self._shapes, self._shape_triggers = made.target, made._shapes, made._shape_triggers
+        self._patches = made._patches
+        for teach in self._taught:
+            self._patches = teach(self._patches)
+        self.special, self.patched = self.special | made.special, self.patched | made.patched
+        self.rescues = (self.rescues[0], *made.rescues[1:-1], self.rescues[-1])
+        self.when_learned()
 
     def learn_messages(self, facts: MessageFacts) -> None:
         """Know this of the target's messages."""

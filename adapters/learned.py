@@ -9,20 +9,19 @@ up like that: such a refusal is passed on.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, NamedTuple, Protocol
-
-import msgspec
+from typing import Any, ClassVar, Final, Protocol
 
 from adapters.draft import Draft, Unsupported
 from adapters.errors import ProviderError
+from adapters.learned_facts import feature_refused
 from adapters.limit_patches import NEW_LIMIT, OLD_LIMIT
 from adapters.message_facts import ALL, MessageFacts
 from adapters.message_patches import MessagePatches
 from adapters.patches import ADVISORY, CONTRACT, Patch, is_neutral, leave_out
-from adapters.refusal_words import refused_parameter
 from adapters.shapes.base import Caller, Continue, Outcome, Shape
+from adapters.told import Told, told_by
 from adapters.tool_patches import FUNCTION_MEMBERS, CleanTools
 from adapters.types import Action, Body, FailureKind, Operation
 from adapters.vocabulary import ToolCallIds
@@ -33,33 +32,17 @@ _NEVER_LEFT_OUT: Final = frozenset((
     "model", "messages", "input", "prompt", "stream", "tools", "tool_choice", OLD_LIMIT, NEW_LIMIT,
 ))  # fmt: skip
 _LIMITS: Final = {OLD_LIMIT: NEW_LIMIT, NEW_LIMIT: OLD_LIMIT}
-_SHOWN: Final = 40
-_LEAST_TEXT: Final = 12
-"""Shorter texts are names of roles, types and tools, which a refusal may well have to repeat."""
-
-# Where a wording names a parameter and its own reader (`refusal_words`) does not: pydantic's places, and models that
-# "do not support the parameter x".
-_NAMED: Final = re.compile(
-    r"""['"]?loc['"]?\s*:\s*[(\[]\s*['"]body['"]\s*,\s*['"](?P<loc>\w+)"""
-    r"""|\bbody\.(?P<path>\w+)"""
-    r"""|\bdoes not support (?:the )?(?:parameter|argument)s? [`'"]?(?P<lacking>\w+)"""
-    r"""|\b(?:parameter|argument)s? (?:is |are )?not supported(?: \w+ this model)?: [`'"]?(?P<told>\w+)"""
-    r"""|\b[Uu]nsupported value: [`'"]?(?P<value>\w+)"""
-    r"""|[`'"]?(?P<first>\w+)[`'"]? and [`'"]?(?P<second>\w+)[`'"]? cannot both be""",
-)
-_REFUSED: Final = re.compile(
-    r"extra_forbidden|not permitted|not supported|unsupported|unrecogni[sz]ed|unknown|unexpected|cannot both be"
-    r"|does not support|not allowed|invalid (?:argument|parameter)",
-    re.IGNORECASE,
-)
 _ABOUT_THE_LIMIT: Final = re.compile(r"max_(?:completion_|output_|new_)?tokens")
 _TOO_MUCH: Final = re.compile(
     r"less than|at most|no more than|up to|maximum|exceed|too (?:large|big|high)|greater than|larger than|range|<="
 )
 _NUMBERS: Final = re.compile(r"(?<![\w.-])\d{1,9}\b")
 _MISSING: Final = re.compile(r"required|missing")
-_NO_NULL: Final = re.compile(r"\bnull\b|\bnone\b|nonetype|valid (?:string|list|dictionary|array)|expected an? ")
-_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_EMPTY: Final = re.compile(
+    r"\bnull\b|\bnone\b|nonetype|valid (?:string|list|dictionary|array)|expected an? "
+    r"|empty array|empty list|too short|min(?:imum )?_?(?:length|items)|must not be empty|at least (?:one|1)\b"
+)
+"""Members of messages that hold nothing: they are left out of all messages that are looked at."""
 
 
 class Pupil(Protocol):
@@ -83,6 +66,9 @@ class Pupil(Protocol):
 
     def learn_messages(self, facts: MessageFacts) -> None:
         """Know this of the target's messages."""
+
+    def learn_facts(self, overrides: Mapping[str, Any], conflicts: Sequence[Mapping[str, Any]]) -> None:
+        """Lay *overrides* and further *conflicts* over the target's facts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,17 +111,6 @@ def may_go(draft: Draft, param: str) -> bool:
     return param in ADVISORY or (param not in CONTRACT and draft.unsupported is not Unsupported.REJECT)
 
 
-class Told(NamedTuple):
-    """What a refusal says."""
-
-    named: str
-    """The parameter that it is about, in OpenAI's spelling; empty where none is named."""
-    text: str
-    """Its words, in lower case, with the place that it names."""
-    unsupported: bool
-    """Whether something is not taken at all, rather than wrong."""
-
-
 Lesson = Callable[[Draft, Told], tuple[str, Action] | None]
 
 
@@ -155,13 +130,12 @@ class LearnedRefusals:
         )
 
     def rescued(self, draft: Draft, failure: ProviderError) -> Shape | None:
-        if failure.status not in _STATUSES or failure.kind not in _OF_THE_REQUEST:
-            return None
-        told = _told(failure, draft.body)
-        for lesson in self._lessons:
-            found = lesson(draft, told)
-            if found is not None:
-                return AskOtherwise(*found)
+        told = told_of_request(failure, draft)
+        if told is not None:
+            for lesson in self._lessons:
+                found = lesson(draft, told)
+                if found is not None:
+                    return AskOtherwise(*found)
         return None
 
     def worked(self) -> None:
@@ -226,6 +200,31 @@ class LearnedRefusals:
         return "messages", Action.REWRITTEN
 
 
+class LearnedFeatures:
+    """A rescue for refusals of a feature that can be had by other means; the last, for files know better."""
+
+    def __init__(self, pupil: Pupil) -> None:
+        self._pupil = pupil
+
+    def rescued(self, draft: Draft, failure: ProviderError) -> Shape | None:
+        told = told_of_request(failure, draft)
+        found = feature_refused(draft, told) if told is not None else None
+        if found is None:
+            return None
+        self._pupil.learn_facts(found.overrides, found.conflicts)
+        return AskOtherwise(found.param, Action.EMULATED)
+
+    def worked(self) -> None:
+        """As above."""
+
+
+def told_of_request(failure: ProviderError, draft: Draft) -> Told | None:
+    """What *failure* says of the request; None where it is about something else."""
+    if failure.status not in _STATUSES or failure.kind not in _OF_THE_REQUEST:
+        return None
+    return told_by(failure, draft.body)
+
+
 def _better_facts(known: MessageFacts, told: Told) -> MessageFacts | None:
     """What has to be known of messages, besides what was *known*, after a refusal in these words."""
     text = told.text
@@ -237,7 +236,9 @@ def _better_facts(known: MessageFacts, told: Told) -> MessageFacts | None:
         return replace(known, ids=ToolCallIds.NINE_ALPHANUMERIC, always=True)
     if "content" in text and "string" in text:
         return replace(known, text_roles=frozenset((ALL,)), always=True)
-    if ("message" in text or "tool_calls" in text) and (told.unsupported or _NO_NULL.search(text)):
+    if _EMPTY.search(text):
+        return replace(known, always=True)
+    if told.unsupported and ("message" in text or "tool_calls" in text):
         names = known.names and "name" not in re.findall(r"\w+", text)
         return replace(known, nested=True, names=names, always=True)
     return None
@@ -252,33 +253,3 @@ def _messages_with(facts: MessageFacts, draft: Draft) -> bytes:
         except ProviderError:
             return b""
     return bytes(tried.body["messages"])
-
-
-def _told(failure: ProviderError, body: Body) -> Told:
-    """What *failure* says of the request *body*, without what it only repeats of it."""
-    message, param = failure.message, failure.param or ""
-    heads = {text[:_SHOWN] for value in body.values() for text in _texts(msgspec.json.decode(value))}
-    repeated = [place for head in heads if len(head) >= _LEAST_TEXT and (place := message.find(head)) >= 0]
-    if repeated:
-        # A client must not teach what it says itself; whatever follows may be its own words, too.
-        message = message[: min(repeated)]
-        param = refused_parameter(message) or ""
-    found = _NAMED.search(message)
-    groups = found.groupdict() if found is not None else {}
-    name = groups.get("second") or next((value for value in groups.values() if value), None) or param
-    name = name.removeprefix("body.").partition(".")[0].partition("[")[0]
-    unsupported = _REFUSED.search(message) is not None or (
-        failure.kind is FailureKind.UNSUPPORTED_PARAMETER and not repeated
-    )
-    return Told(_HUMP.sub("_", name).lower(), f"{param} {message}".lower(), unsupported)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _texts(item)

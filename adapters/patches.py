@@ -131,6 +131,12 @@ class InTurn:
             patch(draft)
 
 
+def with_patch(patches: Mapping[str, Patch], param: str, patch: Patch) -> dict[str, Patch]:
+    """*patches* with one more for *param*."""
+    before = patches.get(param)
+    return {**patches, param: patch if before is None else InTurn(param, (before, patch))}
+
+
 def invalid(param: str, message: str, code: str = "invalid_value") -> ProviderError:
     """The failure of a request that no target can make sense of."""
     return ProviderError(FailureKind.BAD_REQUEST, message, status=400, param=param, code=code, sent=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, Literal, Self
 
@@ -192,3 +192,8 @@ class ProviderSpec(Fact):
             return self
         base = self.model_dump(by_alias=True, exclude_unset=True)
         return ProviderSpec.model_validate(merge(base, with_config_source(overrides)))
+
+    def with_conflicts(self, conflicts: Sequence[Mapping[str, Any]]) -> ProviderSpec:
+        """These facts with further *conflicts*."""
+        known = self.model_dump(by_alias=True, exclude_unset=True).get("conflicts", ())
+        return self.with_overrides({"conflicts": [*known, *conflicts]}) if conflicts else self

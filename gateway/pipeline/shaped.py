@@ -11,7 +11,7 @@ import msgspec
 from adapters.adapter import Adapter, Prepared
 from adapters.draft import Draft
 from adapters.errors import ProviderError
-from adapters.learned import LearnedRefusals
+from adapters.learned import LearnedFeatures, LearnedRefusals
 from adapters.repair.stream import StreamRepair
 from adapters.shapes.base import Answer, Continue, Outcome, Rescue, Shape, Split
 from adapters.shapes.bodies import without
@@ -196,7 +196,8 @@ class ShapedCalls:
         """What may still answer *body*; not twice in a row, but for what a server takes exception to."""
         before = self._rescuing.get(after)
         # Servers name one thing that they do not take after another.
-        if before is not None and not (isinstance(before, LearnedRefusals) and len(self._rescuing) < _MOST_RESCUES):
+        goes_on = isinstance(before, LearnedRefusals | LearnedFeatures) and len(self._rescuing) < _MOST_RESCUES
+        if before is not None and not goes_on:
             return None
         found = find_rescue(self._backend.adapter, self._call, body, failure, self._operation, stream=stream)
         if found is not None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.adapter import Adapter
-from adapters.learned import LearnedRefusals
+from adapters.learned import LearnedFeatures, LearnedRefusals
 from adapters.registry import load_spec
 from adapters.simulator.engine import Simulator
 from adapters.simulator.options import Options
@@ -235,7 +235,8 @@ def fresh_adapter(target: Target) -> Adapter:
 
 def by_facts_alone(adapter: Adapter) -> Adapter:
     """*adapter*, which learns of no parameter by its refusal: whatever a file could say, it has to say."""
-    adapter.rescues = tuple(rescue for rescue in adapter.rescues if not isinstance(rescue, LearnedRefusals))
+    learning = LearnedRefusals | LearnedFeatures
+    adapter.rescues = tuple(rescue for rescue in adapter.rescues if not isinstance(rescue, learning))
     return adapter
 
 

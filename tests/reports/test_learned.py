@@ -15,10 +15,11 @@ from tests.fakes.gateway import CHAT, chat_body, request
 from tests.fakes.openai_answers import refusal
 from tests.fakes.scripted_server import RecordedRequest, Script
 from tests.fakes.scripted_server import answer as wire_answer
-from tests.reports.field import USER, WEATHER, Json, call, heard, hello, in_front_of, strict
+from tests.reports.field import AS_PERSON, USER, WEATHER, Json, call, heard, hello, in_front_of, saying, strict
 
 DEVELOPER: Json = {"role": "developer", "content": "Be brief."}
 SYSTEM: Json = {"role": "system", "content": "Be brief."}
+SAID: Json = {"role": "assistant", "content": "Where?"}
 PING: Json = {"type": "function", "function": {"name": "ping", "description": "Says that it is there."}}
 STRICT: Json = {"type": "function", "function": {**WEATHER["function"], "strict": True}}
 CALLED: list[Json] = [
@@ -96,6 +97,11 @@ LEARNED: list[Any] = [
                             "messages[0].tool_calls: invalid type: null, expected a sequence"),
                  {"messages": [{**USER, "tool_calls": None, "name": None}]}, {"messages": [USER]},
                  "messages=rewritten", id="julep-ai/julep#885"),
+    pytest.param(no_message(lambda message: message.get("tool_calls") == [],
+                            "Invalid 'messages[1].tool_calls': empty array. Expected an array with minimum length 1, "
+                            "but got an empty array instead."),
+                 {"messages": [USER, {**SAID, "tool_calls": []}, USER]}, {"messages": [USER, SAID, USER]},
+                 "messages=rewritten", id="OpenAI's own words"),
     pytest.param(no_message(lambda message: "name" in message, "extra_forbidden: messages.0.user.name"),
                  {"messages": [{**USER, "name": "User_proxy"}]}, {"messages": [USER]}, "messages=rewritten",
                  id="microsoft/autogen#2748"),
@@ -192,6 +198,75 @@ async def test_vectors_are_encoded_here_where_the_encoding_is_refused() -> None:
 
         assert [answer.json["data"][0]["embedding"] for answer in answers] == ["AAAAPw=="] * 2
         assert len(field.sent) == 3
+
+
+def _is_forced(body: Json) -> bool:
+    return body.get("tool_choice") not in (None, "auto", "none")
+
+
+FEATURES: list[Any] = [
+    # What refuses a feature, who asks for it, and what the answer has to be.
+    pytest.param(lambda body: "This response_format type is unavailable now"
+                 if body.get("response_format", {}).get("type") == "json_schema" else None,
+                 {"response_format": AS_PERSON}, id="plastic-labs/honcho#751"),
+    pytest.param(lambda body: "'response_format.type' must be 'text'" if "response_format" in body else None,
+                 {"response_format": AS_PERSON}, id="neither a schema nor an object"),
+    pytest.param(lambda body: "'response_format.type' must be 'json_schema' or 'text'"
+                 if body.get("response_format", {}).get("type") == "json_object" else None,
+                 {"response_format": {"type": "json_object"}}, id="LM Studio"),
+    pytest.param(lambda body: "json mode cannot be combined with tool/function calling"
+                 if {"tools", "response_format"} <= body.keys() else None,
+                 {"response_format": AS_PERSON, "tools": [WEATHER]}, id="agno-agi/agno#1065"),
+    pytest.param(lambda body: '"stream=true" with response_format is currently not supported'
+                 if body.get("stream") and "response_format" in body else None,
+                 {"response_format": AS_PERSON, "stream": True}, id="pipecat-ai/pipecat#2576"),
+    pytest.param(lambda body: "'n' : number must be at most 1" if body.get("n", 1) > 1 else None,
+                 {"n": 2, "temperature": 0.5}, id="stanfordnlp/dspy#9380"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "asked"), FEATURES)
+async def test_features_that_are_refused_are_had_by_other_means_from_then_on(rule: Rule, asked: Json) -> None:
+    def script(request: RecordedRequest) -> Script:
+        told = rule(json.loads(request.body))
+        return [refusal(400, told)] if told else [saying({"content": '{"name":"Ada"}'})]
+
+    async with in_front_of(script) as field:
+        counts = []
+        for _ in range(2):
+            before = len(field.sent)
+            answer = await field.ask(**asked)
+            text = heard(answer).content if asked.get("stream") else answer.json["choices"][-1]["message"]["content"]
+            assert json.loads(text) == {"name": "Ada"}
+            counts.append(len(field.sent) - before)
+
+    assert counts[1] < counts[0]  # nothing is refused a second time
+
+
+@pytest.mark.parametrize(
+    ("rule", "asked"),
+    [
+        (lambda body: "Unsupported tool_choice. Expected 'auto' or 'none'" if _is_forced(body) else None,
+         {"tool_choice": {"type": "function", "function": {"name": "get_weather"}}}),
+        (lambda body: "registry.ollama.ai/library/gemma:2b does not support tools" if "tools" in body else None, {}),
+    ],
+    ids=["567-labs/instructor#1766", "ollama/ollama#9941"],
+)  # fmt: skip
+async def test_calls_that_are_refused_are_asked_for_in_words(rule: Rule, asked: Json) -> None:
+    def script(request: RecordedRequest) -> Script:
+        body = json.loads(request.body)
+        told = rule(body)
+        if told:
+            return [refusal(400, told)]
+        named = {"name": "get_weather", "arguments": {"city": "Oslo"}}
+        text = json.dumps({"city": "Oslo"} if asked else {"tool_calls": [named]})
+        return [saying({"content": text})]
+
+    async with in_front_of(script) as field:
+        answer = await field.ask(tools=[WEATHER], **asked)
+
+    (made,) = answer.json["choices"][0]["message"]["tool_calls"]
+    assert (made["function"]["name"], json.loads(made["function"]["arguments"])) == ("get_weather", {"city": "Oslo"})
 
 
 KEPT: list[Any] = [

@@ -1,0 +1,73 @@
+"""Features that a target turns out to lack: the facts that make the gateway honour them by other means.
+
+They are those that a provider file would state, so that the same patches and shapes see to them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from adapters.draft import Draft, Unsupported
+from adapters.shapes.bodies import is_used, value_of, wanted_format
+from adapters.told import Told
+from adapters.types import Operation
+from adapters.vocabulary import FROM_CONFIG
+
+_LACKING: Final = re.compile(
+    r"unavailable|not available|must be|is not one of|only supports?|supported values|not compatible|incompatible"
+    r"|can ?not be (?:used|combined)|at most|<=|less than|not implemented|expected|doesn'?t support"
+)
+_SCHEMA_IS_WRONG: Final = re.compile(r"invalid schema|schema for|invalid json ?schema")
+_ALONE: Final = re.compile(r"(?<![\w.])n(?!\w)")
+
+
+class Feature(NamedTuple):
+    """What is known of a feature after its refusal."""
+
+    param: str
+    overrides: Mapping[str, Any] = {}
+    conflicts: Sequence[Mapping[str, Any]] = ()
+
+
+def feature_refused(draft: Draft, told: Told) -> Feature | None:
+    """The feature of *draft* that was refused, where it can be had by other means and the client may be given them."""
+    strict = draft.unsupported in (Unsupported.REJECT, Unsupported.DROP)
+    if draft.operation is not Operation.CHAT or strict or not (told.unsupported or _LACKING.search(told.text)):
+        return None
+    body, text = draft.body, told.text
+    about_tools, about_format = "tool" in text or "function call" in text, _is_about_format(text)
+    form = wanted_format(body)
+    if form and about_format and not _SCHEMA_IS_WRONG.search(text):
+        if is_used(body, "tools") and about_tools:
+            return _together(["tools", "response_format"], "two_phase", "response_format")
+        if draft.stream and "stream" in text:
+            return _together(["stream", "response_format"], "fake_stream", "stream")
+        if form in ("json_schema", "json_object"):
+            return _lacks(f"response_format.{form}", "emulate_schema", param="response_format")
+    if "n" in body and value_of(body, "n") != 1 and (told.named == "n" or _ALONE.search(text)):
+        return _lacks("n", "fan_out", support="limited", max=1)
+    if not is_used(body, "tools"):
+        return None
+    if "parallel_tool_calls" in text and is_used(body, "parallel_tool_calls"):
+        return _lacks("parallel_tool_calls", "keep_first_call")
+    if "tool_choice" in text and is_used(body, "tool_choice"):
+        return _lacks("tool_choice", "emulate_forced_tool", support="limited", values=["none", "auto"])
+    if re.search(r"(?:does not|doesn'?t) support (?:tools|tool|function)|tools? (?:is|are) not supported", text):
+        return _lacks("tools", "emulate_tools")
+    return None
+
+
+def _is_about_format(text: str) -> bool:
+    return any(
+        word in text for word in ("response_format", "json_schema", "json_object", "json mode", "structured out")
+    )
+
+
+def _lacks(name: str, patch: str, *, param: str | None = None, support: str = "rejected", **facts: Any) -> Feature:
+    return Feature(param or name, {"params": {name: {"support": support, "patch": patch, **facts}}})
+
+
+def _together(names: list[str], patch: str, param: str) -> Feature:
+    return Feature(param, {}, [{"when": names, "result": 400, "patch": patch, "src": [FROM_CONFIG]}])
