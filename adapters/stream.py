@@ -176,7 +176,7 @@ def _note_plain(event: StreamEvent, chunk: Chunk, choice: Choice) -> None:
             return
         usual = _is_usual(chunk, _CHAT_OBJECT)
     if kind is _FINISH:
-        fits = not opens
+        fits = not opens and (delta is not None or text[:1] == b'"')  # a completion's text is never null
     else:
         fits = text[:1] == b'"' and choice.finish_reason is None and (opens or kind is _CONTENT)
     if usual and fits and choice.index is not None and choice.usage is _NOTHING:

@@ -336,6 +336,21 @@ async def test_an_answer_that_has_ended_does_not_wait_for_who_keeps_the_connecti
     assert (found.content, found.finish, found.done, found.errors) == ("hello", {0: "stop"}, True, [])
 
 
+@pytest.mark.parametrize("last", [{"text": None}, {}])
+async def test_the_last_piece_of_a_text_completion_has_a_text(last: dict[str, Any]) -> None:
+    """Typed clients read ``text`` as a string."""
+
+    def piece(**members: Any) -> bytes:
+        choice = {"index": 0, "finish_reason": None, "logprobs": None, **members}
+        return event({"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "m", "choices": [choice]})
+
+    async with in_front_of(stream(piece(text="hello"), piece(finish_reason="stop", **last), DONE)) as field:
+        answer = await field.gateway.post("/v1/completions", {"model": "m", "prompt": "hi", "stream": True})
+
+    texts = [choice["text"] for chunk in payloads(answer.body)[:-1] for choice in chunk["choices"]]
+    assert texts == ["hello", ""]
+
+
 async def test_done_alone_is_no_answer() -> None:
     async with in_front_of(stream(ROLE, DONE), "ollama") as field:
         answer = await field.ask(stream=True)
