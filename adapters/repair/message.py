@@ -54,8 +54,9 @@ def _mend_calls(chunk: ChunkChoice, choice: ChoiceRepair, *, last: bool) -> None
 
 def _mend_function_call(chunk: ChunkChoice, choice: ChoiceRepair, *, new_style: bool) -> None:
     call = object_of(chunk.delta["function_call"])
-    if holds(chunk.delta.get("tool_calls")) or (len(choice.calls) and not choice.old_style):
-        chunk.take("function_call")  # the same call in both styles
+    stub = choice.function_call is None and not choice.old_style and not any(map(holds, call.values()))
+    if stub or holds(chunk.delta.get("tool_calls")) or (len(choice.calls) and not choice.old_style):
+        chunk.take("function_call")  # the same call in both styles, or no call at all
         return
     if new_style:
         choice.old_style = True

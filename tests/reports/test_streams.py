@@ -336,6 +336,25 @@ async def test_an_answer_that_has_ended_does_not_wait_for_who_keeps_the_connecti
     assert (found.content, found.finish, found.done, found.errors) == ("hello", {0: "stop"}, True, [])
 
 
+STUB: dict[str, Any] = {"function_call": {"name": "", "arguments": ""}}
+
+
+@pytest.mark.parametrize("offered", [{"tools": [WEATHER]}, {}])
+async def test_a_call_in_the_old_style_without_name_and_arguments_is_none(offered: dict[str, Any]) -> None:
+    """CangShui/workbuddy-gateway#3"""
+    async with in_front_of(stream(HELLO, delta(finish="stop", **STUB), DONE)) as field:
+        answer = await field.ask(stream=True, **offered)
+    assert (heard(answer).content, heard(answer).finish) == ("hello", {0: "stop"})
+    assert b"function_call" not in answer.body
+    assert b"tool_calls" not in answer.body
+
+    async with in_front_of([saying({"content": "hello", **STUB})]) as field:
+        choice = (await field.ask(**offered)).json["choices"][0]
+    assert (choice["finish_reason"], choice["message"]["content"]) == ("stop", "hello")
+    assert not choice["message"].get("function_call")
+    assert not choice["message"].get("tool_calls")
+
+
 @pytest.mark.parametrize("last", [{"text": None}, {}])
 async def test_the_last_piece_of_a_text_completion_has_a_text(last: dict[str, Any]) -> None:
     """Typed clients read ``text`` as a string."""
