@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -86,15 +86,20 @@ class Batch:
 
         One flat list, since hundreds of tuples at once would call the garbage collector in the middle of the work.
         """
+        flat: list[Any] = []
+        for values in self.rows_of_values():
+            flat += values
+        return flat
+
+    def rows_of_values(self) -> Iterator[list[Any]]:
+        """The values of `COLUMNS` for one row after the other."""
         if not self.rows:
-            return []
+            return
         # Ids sort by the time of the answer, which keeps the index dense and pages of the log cheap.
         mark = f"{self.rows[0].started_at_ms:012x}{_mark}{self._number:06x}"
-        flat: list[Any] = []
         for place, row in enumerate(self.rows, 10_000):
-            flat.append(mark + str(place))
-            flat += _values(row)
-            flat[-2] = _encode(row.attempts).decode()
+            values = [mark + str(place), *_values(row)]
+            values[-2] = _encode(row.attempts).decode()
             if row.tags is not None:
-                flat[-1] = _encode(row.tags).decode()
-        return flat
+                values[-1] = _encode(row.tags).decode()
+            yield values

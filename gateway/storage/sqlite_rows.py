@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -17,7 +18,15 @@ _ROWS_A_STATEMENT: Final = 128
 # The driver hands NULL and booleans through two look-ups each, which takes longer than the rest of a row. So they go as
 # what they are not, and become NULL again in the statement.
 _BOUND: Final[dict[Any, Any]] = {None: "", False: 0, True: 1}
-_ROW: Final = "(" + ",".join(["NULLIF(?,'')"] * len(COLUMNS)) + ")"
+_NULLABLE: Final = "NULLIF(?,'')"
+
+# What most rows of a batch have in common: whose they are, what was asked and who answered; and what is rarely there.
+_KIND: Final = slice(COLUMNS.index("key_id"), COLUMNS.index("stream") + 1)
+_EXTRAS: Final = slice(COLUMNS.index("adjusted"), COLUMNS.index("client_ip") + 1)
+_ALIKE: Final = (*COLUMNS[_KIND], *COLUMNS[_EXTRAS])
+_OWN: Final = tuple(name for name in COLUMNS if name not in _ALIKE)
+_FEWEST_ALIKE: Final = 16
+"""Rows with as much in common that get a statement of their own."""
 
 
 class SqliteRows:
@@ -41,12 +50,11 @@ class SqliteRows:
         self._thread.submit(self._disconnect)
 
     def _insert(self, batch: Batch) -> None:
-        values = [_BOUND.get(value, value) for value in batch.parameters()]
         try:
             connection = self._connection
             if connection is None:
                 connection = self._connection = self._database.open_sqlite()
-            _insert_rows(connection, values)
+            _insert_rows(connection, batch.rows_of_values())
         except (sqlite3.Error, OverflowError, ValueError) as error:
             self._disconnect()
             if isinstance(error, sqlite3.IntegrityError) or not isinstance(error, sqlite3.Error):
@@ -60,18 +68,59 @@ class SqliteRows:
             connection.close()
 
 
-def _insert_rows(connection: sqlite3.Connection, values: list[Any]) -> None:
+def _insert_rows(connection: sqlite3.Connection, rows: Iterable[list[Any]]) -> None:
+    """Insert *rows*, each the values of `COLUMNS`; what many have in common is bound once for all of them."""
+    alike: dict[tuple[Any, ...], list[Any]] = {}
+    for row in rows:
+        common = (*row[_KIND], *row[_EXTRAS])
+        own = alike.get(common)
+        if own is None:
+            own = alike[common] = []
+        own += row[: _KIND.start]
+        own += row[_KIND.stop : _EXTRAS.start]
+        own += row[_EXTRAS.stop :]
     connection.execute("BEGIN IMMEDIATE")
-    rows, done = len(values) // len(COLUMNS), 0
-    while done < rows:
-        count = min(_ROWS_A_STATEMENT, 1 << (rows - done).bit_length() - 1)
-        connection.execute(_inserts[count], values[done * len(COLUMNS) : (done + count) * len(COLUMNS)])
+    rest: list[Any] = []
+    width = len(_OWN)
+    for common, values in alike.items():
+        own = [_BOUND.get(value, value) for value in values]
+        done = 0
+        for count in _portions(len(own) // width, _FEWEST_ALIKE):
+            shared = [None if value == "" else value for value in common]
+            connection.execute(_inserts_alike[count], (*shared, *own[done * width : (done + count) * width]))
+            done += count
+        for start in range(done * width, len(own), width):
+            rest += [_BOUND.get(value, value) for value in common]
+            rest += own[start : start + width]
+    done = 0
+    for count in _portions(len(rest) // len(COLUMNS), 1):
+        connection.execute(_inserts[count], rest[done * len(COLUMNS) : (done + count) * len(COLUMNS)])
         done += count
     connection.execute("COMMIT")
 
 
-# Few sizes, powers of two, so that their compiled form is found again.
-_inserts: Final = {
-    count: f"INSERT INTO requests ({', '.join(COLUMNS)}) VALUES {','.join([_ROW] * count)} ON CONFLICT DO NOTHING"  # noqa: S608 - no value of anybody's is in it
-    for count in (1 << power for power in range(_ROWS_A_STATEMENT.bit_length()))
+def _portions(rows: int, least: int) -> Iterator[int]:
+    """How many of *rows* to insert by each statement: powers of two, from *least* on; fewer than that are left over."""
+    while rows >= least:
+        count = min(_ROWS_A_STATEMENT, 1 << rows.bit_length() - 1)
+        yield count
+        rows -= count
+
+
+def _statement(given: Sequence[str], count: int) -> str:
+    """*given* is what stands for the columns that most rows have in common."""
+    row = f"({','.join([*given, *[_NULLABLE] * len(_OWN)])})"
+    return (
+        f"INSERT INTO requests ({', '.join((*_ALIKE, *_OWN))}) VALUES {','.join([row] * count)} ON CONFLICT DO NOTHING"  # noqa: S608 - no value of anybody's is in it
+    )
+
+
+# Few sizes, so that their compiled form is found again.
+_sizes: Final = tuple(_portions(2 * _ROWS_A_STATEMENT - 1, 1))
+_inserts: Final = {count: _statement([_NULLABLE] * len(_ALIKE), count) for count in _sizes}
+# A parameter with a number is the same in each row.
+_inserts_alike: Final = {
+    count: _statement([f"?{number}" for number in range(1, len(_ALIKE) + 1)], count)
+    for count in _sizes
+    if count >= _FEWEST_ALIKE
 }

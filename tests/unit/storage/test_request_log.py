@@ -284,3 +284,29 @@ async def test_writing_does_not_hold_up_the_event_loop(database: Database) -> No
     assert log.written == 5000
     # In what a CPU works, since the clock on the wall tells how busy the machine is; all at once it would be far more.
     assert longest < 0.1
+
+
+async def test_rows_that_have_much_in_common_are_stored_as_alone(database: Database) -> None:
+    kinds: list[dict[str, Any]] = [
+        {},
+        {"model": None, "provider": None, "target": None, "adjusted": None, "tags": ["a"]},
+        {"client_ip": None, "stream": True, "cost_nusd": None, "ttft_ms": None, "error_code": "odd"},
+        {"user_id": "another", "estimated": True, "cached_tokens": None},
+    ]
+    counts = [200, 17, 15, 1]
+    rows = [
+        replace(_row(1000 * number + kind), **{"tags": None, "prompt_tokens": number or None, **changes})
+        for kind, (changes, count) in enumerate(zip(kinds, counts, strict=True))
+        for number in range(count)
+    ]
+    log = RequestLog(database)
+    log.add(*rows)
+    await log.flush()
+
+    async with database.read() as connection:
+        found = (await connection.execute(select(requests))).mappings().all()
+    stored = {row["request_id"]: {name: value for name, value in row.items() if name != "id"} for row in found}
+    assert len({row["id"] for row in found}) == len(rows)
+    for row in rows:
+        expected = asdict(row) | {"attempts": [to_builtins(a) for a in row.attempts]}
+        assert stored[row.request_id] == expected
