@@ -86,7 +86,8 @@ class CallTracker:
         the same call, or may not be."""
 
     def __len__(self) -> int:
-        return len(self._calls)
+        """How many calls there are; one without name and arguments is none."""
+        return sum(1 for call in self._calls if call.name or call.length)
 
     def feed(self, parts: list[Any], *, last: bool = False) -> list[Part]:
         """The pieces to pass on; equal to *parts* where these are as they should be. *last*: the choice ends here.

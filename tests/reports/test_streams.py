@@ -336,19 +336,24 @@ async def test_an_answer_that_has_ended_does_not_wait_for_who_keeps_the_connecti
     assert (found.content, found.finish, found.done, found.errors) == ("hello", {0: "stop"}, True, [])
 
 
-STUB: dict[str, Any] = {"function_call": {"name": "", "arguments": ""}}
+NOBODY: dict[str, Any] = {"name": "", "arguments": ""}
+STUBS: list[Any] = [
+    pytest.param({"function_call": NOBODY}, id="CangShui/workbuddy-gateway#3"),
+    pytest.param({"tool_calls": [{"index": 0, "id": "", "type": "function", "function": NOBODY}]}, id="as a tool"),
+    pytest.param({"tool_calls": [{"index": 0, "id": None, "type": None, "function": None}]}, id="nulls"),
+]
 
 
 @pytest.mark.parametrize("offered", [{"tools": [WEATHER]}, {}])
-async def test_a_call_in_the_old_style_without_name_and_arguments_is_none(offered: dict[str, Any]) -> None:
-    """CangShui/workbuddy-gateway#3"""
-    async with in_front_of(stream(HELLO, delta(finish="stop", **STUB), DONE)) as field:
+@pytest.mark.parametrize("stub", STUBS)
+async def test_a_call_without_name_and_arguments_is_none(stub: dict[str, Any], offered: dict[str, Any]) -> None:
+    async with in_front_of(stream(HELLO, delta(finish="stop", **stub), DONE)) as field:
         answer = await field.ask(stream=True, **offered)
     assert (heard(answer).content, heard(answer).finish) == ("hello", {0: "stop"})
     assert b"function_call" not in answer.body
     assert b"tool_calls" not in answer.body
 
-    async with in_front_of([saying({"content": "hello", **STUB})]) as field:
+    async with in_front_of([saying({"content": "hello", **stub})]) as field:
         choice = (await field.ask(**offered)).json["choices"][0]
     assert (choice["finish_reason"], choice["message"]["content"]) == ("stop", "hello")
     assert not choice["message"].get("function_call")
