@@ -24,7 +24,7 @@ from adapters.shapes.base import Caller, Continue, Outcome, Shape
 from adapters.told import Told, told_by
 from adapters.tool_patches import FUNCTION_MEMBERS, CleanTools
 from adapters.types import Action, Body, FailureKind, Operation
-from adapters.vocabulary import ToolCallIds
+from adapters.vocabulary import MessageRule, ToolCallIds
 
 _OF_THE_REQUEST: Final = frozenset((FailureKind.BAD_REQUEST, FailureKind.UNSUPPORTED_PARAMETER))
 _STATUSES: Final = frozenset((400, 422))
@@ -234,6 +234,12 @@ def _better_facts(known: MessageFacts, told: Told) -> MessageFacts | None:
         return replace(known, single_system=True, always=True)
     if "tool call id" in text and "length of 9" in text:
         return replace(known, ids=ToolCallIds.NINE_ALPHANUMERIC, always=True)
+    if "role 'user' after role 'tool'" in text:
+        return replace(known, rules=known.rules | {MessageRule.ASSISTANT_AFTER_TOOL}, always=True)
+    if "must alternate" in text or "alternating roles" in text:
+        return replace(known, rules=known.rules | {MessageRule.ALTERNATING}, always=True)
+    if "content" in text and (_MISSING.search(text) or _EMPTY.search(text)) and known.null_content:
+        return replace(known, null_content=False, always=True)
     if "content" in text and "string" in text:
         return replace(known, text_roles=frozenset((ALL,)), always=True)
     if _EMPTY.search(text):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from adapters.draft import Draft
@@ -13,6 +14,8 @@ from adapters.vocabulary import MessageRule
 
 _BETWEEN_SYSTEMS: Final = "\n\n"
 _LOST_RESULT: Final = "Result of a tool: "
+_BRIDGE: Final = "OK."
+_TURNS: Final = frozenset((MessageRule.ASSISTANT_AFTER_TOOL, MessageRule.ALTERNATING))
 _TOOL_RULES: Final = (MessageRule.ANSWERED_AT_ONCE, MessageRule.NO_ORPHANS, MessageRule.UNIQUE_IDS)
 
 
@@ -20,6 +23,11 @@ def needs_order(messages: Sequence[Any], facts: MessageFacts) -> bool:
     """Whether `in_order` would change anything; *messages* have ``role``, ``tool_calls`` and ``tool_call_id``."""
     roles = [message.role for message in messages]
     if (facts.single_system or facts.system_to_user) and "system" in roles[1:]:
+        return True
+    pairs = set(pairwise(roles)) if facts.rules & _TURNS else ()
+    if MessageRule.ASSISTANT_AFTER_TOOL in facts.rules and ("tool", "user") in pairs:
+        return True
+    if MessageRule.ALTERNATING in facts.rules and not {("user", "user"), ("assistant", "assistant")}.isdisjoint(pairs):
         return True
     if "tool" in roles or any(message.tool_calls for message in messages if message.role == "assistant"):
         return any(rule in facts.rules for rule in _TOOL_RULES)
@@ -41,7 +49,36 @@ def in_order(messages: list[Message], facts: MessageFacts, draft: Draft) -> list
         ordered = _calls_answered(ordered, facts, draft)
     if MessageRule.ONE_TRAILING_ASSISTANT in facts.rules:
         ordered = _one_trailing_assistant(ordered, draft)
+    if MessageRule.ALTERNATING in facts.rules:
+        ordered = _alternating(ordered, draft)
+    if MessageRule.ASSISTANT_AFTER_TOOL in facts.rules:
+        ordered = _bridged(ordered, draft)
     return ordered
+
+
+def _alternating(messages: list[Message], draft: Draft) -> list[Message]:
+    """What one side says in several messages becomes one."""
+    merged: list[Message] = []
+    for message in messages:
+        role, calls = message.get("role"), message.get("tool_calls")
+        before = merged[-1] if merged else {}
+        if role in ("user", "assistant") and role == before.get("role") and not calls and not before.get("tool_calls"):
+            merged[-1] = _merged([before, message])
+            draft.adjusted(CONTENT, Action.REWRITTEN)
+        else:
+            merged.append(message)
+    return merged
+
+
+def _bridged(messages: list[Message], draft: Draft) -> list[Message]:
+    """A word of the assistant between the result of a tool and the user, who spoke before it could."""
+    bridged: list[Message] = []
+    for message in messages:
+        if bridged and (bridged[-1].get("role"), message.get("role")) == ("tool", "user"):
+            bridged.append({"role": "assistant", "content": _BRIDGE})
+            draft.adjusted("messages", Action.REWRITTEN)
+        bridged.append(message)
+    return bridged
 
 
 def _one_system(messages: list[Message], draft: Draft) -> list[Message]:

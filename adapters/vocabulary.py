@@ -117,6 +117,8 @@ class MessageRule(StrEnum):
     STRICT_ALIKE = "all_tools_strict_or_none"
     NEEDS_CONTENT = "non_assistant_needs_content"
     ONE_TRAILING_ASSISTANT = "at_most_one_trailing_assistant"
+    ASSISTANT_AFTER_TOOL = "assistant_between_tool_and_user"
+    ALTERNATING = "user_and_assistant_alternate"
 
 
 class ToolCallIds(StrEnum):

@@ -191,11 +191,25 @@ def _one_trailing_assistant(messages: list[Message]) -> Iterator[tuple[str, str]
         yield "messages", "cannot have 2 or more assistant messages at the end of the list"
 
 
+def _assistant_after_tool(messages: list[Message]) -> Iterator[tuple[str, str]]:
+    for number, message in enumerate(messages[1:], 1):
+        if (messages[number - 1].get("role"), message.get("role")) == ("tool", "user"):
+            yield f"messages[{number}]", "Unexpected role 'user' after role 'tool'"
+
+
+def _alternating(messages: list[Message]) -> Iterator[tuple[str, str]]:
+    for number, message in enumerate(messages[1:], 1):
+        if message.get("role") in ("user", "assistant") and message.get("role") == messages[number - 1].get("role"):
+            yield f"messages[{number}]", "conversation roles must alternate user and assistant"
+
+
 _RULES: Final[Mapping[MessageRule, Callable[[list[Message]], Iterator[tuple[str, str]]]]] = {
     MessageRule.ANSWERED_AT_ONCE: _answered_at_once,
     MessageRule.NO_ORPHANS: _no_orphans,
     MessageRule.UNIQUE_IDS: _unique_ids,
     MessageRule.NEEDS_CONTENT: _content_needed,
     MessageRule.ONE_TRAILING_ASSISTANT: _one_trailing_assistant,
+    MessageRule.ASSISTANT_AFTER_TOOL: _assistant_after_tool,
+    MessageRule.ALTERNATING: _alternating,
 }
 """Whether a choice of tools needs tools is asked with the tools."""

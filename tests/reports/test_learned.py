@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -49,6 +50,22 @@ def no_tool(test: Callable[[Json], bool], told: str) -> Rule:
 def late_system(body: Json) -> str | None:
     late = any(message["role"] == "system" for message in body["messages"][1:])
     return "System message must be at the beginning." if late else None
+
+
+def user_after_tool(body: Json) -> str | None:
+    roles = [message["role"] for message in body["messages"]]
+    after = ("tool", "user") in pairwise(roles)
+    return "Unexpected role 'user' after role 'tool'" if after else None
+
+
+def same_again(body: Json) -> str | None:
+    roles = [message["role"] for message in body["messages"]]
+    again = any(one == other for one, other in pairwise(roles))
+    return "After the optional system message, conversation roles must alternate user and assistant" if again else None
+
+
+def twice(message: Json) -> Json:
+    return {**message, "content": f"{message['content']}\n\n{message['content']}"}
 
 
 def long_id(message: Json) -> bool:
@@ -113,6 +130,17 @@ LEARNED: list[Any] = [
                             "'messages.0.content' : value must be a string"),
                  {"messages": [{"role": "user", "content": [{"type": "text", "text": USER["content"]}]}]},
                  {"messages": [USER]}, "messages=rewritten", id="OpenHands/OpenHands#4643"),
+    pytest.param(no_message(lambda message: message.get("content") is None,
+                            "Failed to deserialize the JSON body into the target type: messages[1]: missing "
+                            "field 'content'"),
+                 {"messages": CALLED}, {"messages": [USER, {**CALLED[1], "content": ""}, CALLED[2]]},
+                 "messages=rewritten", id="BerriAI/litellm#37711"),
+    pytest.param(user_after_tool, {"messages": [*CALLED, USER]},
+                 {"messages": [*CALLED, {"role": "assistant", "content": "OK."}, USER]}, "messages=rewritten",
+                 id="NousResearch/hermes-agent#20154"),
+    pytest.param(same_again, {"messages": [SYSTEM, USER, USER, SAID, SAID, USER]},
+                 {"messages": [SYSTEM, twice(USER), twice(SAID), USER]}, "messages=rewritten",
+                 id="charmbracelet/crush#279"),
     pytest.param(late_system, {"messages": [USER, SYSTEM]}, {"messages": [SYSTEM, USER]}, "messages=rewritten",
                  id="vllm-project/vllm#44505"),
     pytest.param(no_tool(lambda function: "parameters" not in function,
