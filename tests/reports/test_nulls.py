@@ -67,3 +67,14 @@ async def test_a_null_among_the_parameters_of_an_engine_is_not_sent() -> None:
 
         assert answered.status == 200, answered.body
         assert (field.sent[0].get("min_p"), "top_k" in field.sent[0]) == (0.1, False)
+
+
+async def test_a_format_is_sent_without_its_nulls_and_the_schema_as_it_is() -> None:
+    schema = {"type": "object", "properties": {"age": {"enum": [1, None], "default": None}}}
+    wanted = {"type": "json_schema", "json_schema": {"name": "x", "strict": None, "schema": schema}, "extra": None}
+    async with in_front_of() as field:
+        answered = await field.ask(response_format=wanted)
+
+        assert answered.status == 200, answered.body
+        sent = field.sent[0]["response_format"]
+    assert sent == {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
