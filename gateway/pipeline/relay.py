@@ -85,6 +85,8 @@ class StreamRelay:
         self._stretch: Pattern | None = None
         """The same, while nothing is held anywhere, so that what comes can go on at once."""
         self._write = out.exchange.write
+        self._of_use = False
+        """Something has been told by the pattern."""
         self._searches = _MOST_SEARCHES
         self._batch: list[bytes] = []
         self._held_bytes = 0
@@ -150,6 +152,7 @@ class StreamRelay:
         if pattern is not None and pattern.text_bytes:
             self._attempt.text_bytes += pattern.text_bytes
             self._events_left = pattern.left
+            self._of_use = True
             pattern.text_bytes = 0
 
     def finish(self, error: ProviderError | None) -> None:
@@ -194,9 +197,10 @@ class StreamRelay:
                 self._clock.content_at = self._now()
                 self._batch.append(told)
                 return
-            if pattern.text_bytes:  # it was of use, and has paid for the search of the next
+            self.count()
+            if self._of_use:  # and has paid for the search of the next
+                self._of_use = False
                 self._searches += 1
-                self.count()
         if self._progress is not None and is_progress(payload, self._progress):
             return
         try:
