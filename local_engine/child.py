@@ -16,6 +16,7 @@ import threading
 from pathlib import Path
 from typing import Any, TextIO
 
+from local_engine.allocator import give_back_large_blocks
 from local_engine.lifeline import die_with_parent
 from local_engine.options import ChildExit, ChildOptions
 
@@ -46,6 +47,7 @@ def main() -> int:
     # A terminal's Ctrl-C goes to the whole group: the parent decides when its engine ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     report = _claim_stdout()
+    give_back_large_blocks()
     try:
         server = _load(options)
     except _LibraryError as error:
