@@ -36,13 +36,14 @@ class AnswerMessage(msgspec.Struct, gc=False):
     function_call: msgspec.Raw = _NOTHING
     refusal: msgspec.Raw = _NOTHING
     audio: msgspec.Raw = _NOTHING
+    images: msgspec.Raw = _NOTHING
 
     @property
     def is_silent(self) -> bool:
         """Whether there is nothing in it."""
         said = (
             self.content, self.reasoning, self.reasoning_content, self.tool_calls, self.function_call, self.refusal,
-            self.audio,
+            self.audio, self.images,
         )  # fmt: skip
         return all(bytes(value) in _SILENT for value in said)
 
@@ -188,6 +189,8 @@ def fold_choice(choice: dict[str, Any], part: dict[str, Any], operation: Operati
             _fold_calls(message.setdefault("tool_calls", []), value or [])
         elif isinstance(value, str) and name != "role":
             message[name] = (message.get(name) or "") + value
+        elif isinstance(value, list) and isinstance(message.get(name), list):
+            message[name] = message[name] + value
         elif value is not None:
             message[name] = value
 

@@ -32,6 +32,8 @@ class Delta(msgspec.Struct, gc=False):
     tool_calls: msgspec.Raw = _NOTHING
     function_call: msgspec.Raw = _NOTHING
     audio: msgspec.Raw = _NOTHING
+    images: msgspec.Raw = _NOTHING
+    """As data URLs, from models that draw (OpenRouter, Gemini)."""
 
 
 class Choice(msgspec.Struct, gc=False):
@@ -223,8 +225,8 @@ def _read_choice(choice: Choice) -> tuple[EventKind, int]:
             return _REASONING, max(1, len(bytes(value)) - 2)
     if delta.tool_calls is not _NOTHING and bytes(delta.tool_calls) not in _NO_CALLS:
         return _TOOL_DELTA, len(bytes(delta.tool_calls))
-    for value in (delta.refusal, delta.function_call, delta.audio):
-        if value is not _NOTHING and bytes(value) not in _EMPTY:
+    for value in (delta.refusal, delta.function_call, delta.audio, delta.images):
+        if value is not _NOTHING and bytes(value) not in _NO_CALLS:
             return _CONTENT, len(bytes(value))
     return _OTHER, 0
 

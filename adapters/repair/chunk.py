@@ -9,7 +9,7 @@ import msgspec
 from adapters.stream import StreamEvent, read_event
 
 _EMPTY: Final = frozenset((b"null", b'""', b"[]", b"{}"))
-_SAYS: Final = ("content", "reasoning_content", "tool_calls", "function_call", "refusal", "audio")
+_SAYS: Final = ("content", "reasoning_content", "tool_calls", "function_call", "refusal", "audio", "images")
 _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode

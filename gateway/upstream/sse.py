@@ -8,6 +8,12 @@ from adapters.errors import ProviderError
 from adapters.types import FailureKind
 
 MAX_EVENT_BYTES = 1024 * 1024
+MAX_MEDIA_BYTES = 4 * MAX_EVENT_BYTES
+"""Of an event that brings pictures or sound (U15)."""
+
+_MEDIA = (b'"images"', b'"image_url"', b'"audio"', b"data:image/", b"data:audio/")
+# Where in an event it shows what it brings: the names stand before what is large.
+_SHOWN = 4096
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -116,7 +122,7 @@ class SseSplitter:
             after = stop + 2 if stop == cr == lf - 1 else stop + 1
             if stop > line:
                 self._take_line(line, stop)
-            elif after - start > self._max:
+            elif after - start > self._max and not self._may_be_larger(start, after):
                 break
             else:
                 events.append(self._take_event(start, after, complete=True))
@@ -125,11 +131,18 @@ class SseSplitter:
         del buffer[:start]
         self._line, self._scanned = line - start, stop - start
         self.at_boundary = not buffer
-        if len(buffer) > self._max:
+        if len(buffer) > self._max and not self._may_be_larger(0, len(buffer)):
             self._fail()
             if not events:
                 self._raise_failure()
         return events
+
+    def _may_be_larger(self, start: int, end: int) -> bool:
+        """Whether the event there may be larger than others, for what it brings."""
+        if self._max != MAX_EVENT_BYTES or end - start > MAX_MEDIA_BYTES:
+            return False
+        shown = self._buffer[start : min(end, start + _SHOWN)]
+        return any(name in shown for name in _MEDIA)
 
     def _take_line(self, start: int, end: int) -> None:
         buffer = self._buffer

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import gateway.pipeline.relay
+from tests.fakes.gateway import config, running_gateway
 from tests.fakes.openai_answers import (
     DONE,
     ROLE,
@@ -22,7 +23,7 @@ from tests.fakes.openai_answers import (
     usage_chunk,
     words,
 )
-from tests.fakes.scripted_server import Hang, Reset, Script, Sleep, chunk, chunked_head
+from tests.fakes.scripted_server import Hang, Reset, Script, ScriptedServer, Sleep, chunk, chunked_head
 from tests.fakes.scripted_server import answer as wire_answer
 from tests.reports.field import WEATHER, Heard, heard, hello, in_front_of, saying
 
@@ -337,6 +338,41 @@ async def test_an_answer_that_has_ended_does_not_wait_for_who_keeps_the_connecti
 
 
 NOBODY: dict[str, Any] = {"name": "", "arguments": ""}
+
+
+def picture(size: int, **members: Any) -> dict[str, Any]:
+    """A delta with one picture of *size* bytes."""
+    url = "data:image/png;base64," + "A" * size
+    return {"content": "", "images": [{"type": "image_url", "image_url": {"url": url}}], **members}
+
+
+async def test_a_picture_of_some_size_arrives() -> None:
+    """open-webui/open-webui#20634, MiXaiLL76/auto_ai_router#190"""
+    script = stream(ROLE, delta(**picture(1_500_000)), delta(**picture(10)), STOP, usage_chunk(), DONE)
+    async with in_front_of(script) as field:
+        answer = await field.ask(stream=True)
+        whole = await field.ask()
+
+    chunks = payloads(answer.body)
+    assert chunks.pop() == "[DONE]"
+    drawn = [picture for chunk in chunks for one in chunk["choices"] for picture in one["delta"].get("images", ())]
+    assert [len(one["image_url"]["url"]) for one in drawn] == [1_500_022, 32]
+    assert heard(answer).finish == {0: "stop"}
+    assert len(whole.json["choices"][0]["message"]["images"]) == 2
+
+
+async def test_a_picture_alone_is_an_answer() -> None:
+    async with (
+        ScriptedServer(stream(ROLE, delta(**picture(300_000)), STOP, DONE)) as first,
+        ScriptedServer(good_stream("from backup")) as second,
+        running_gateway(config(first, second)) as gateway,
+    ):
+        answer = await gateway.chat(stream=True)
+
+        assert (len(first.requests), len(second.requests)) == (1, 0)
+    assert b"data:image/png" in answer.body
+
+
 STUBS: list[Any] = [
     pytest.param({"function_call": NOBODY}, id="CangShui/workbuddy-gateway#3"),
     pytest.param({"tool_calls": [{"index": 0, "id": "", "type": "function", "function": NOBODY}]}, id="as a tool"),
