@@ -9,7 +9,7 @@ up like that: such a refusal is passed on.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Protocol
 
@@ -36,6 +36,8 @@ _ABOUT_THE_LIMIT: Final = re.compile(r"max_(?:completion_|output_|new_)?tokens")
 _TOO_MUCH: Final = re.compile(
     r"less than|at most|no more than|up to|maximum|exceed|too (?:large|big|high)|greater than|larger than|range|<="
 )
+_WORDS: Final = ("reasoning_effort", "verbosity", "service_tier")
+_OTHER_WORDS: Final = re.compile(r"must be (?:one of|either)|supported values|invalid value|not a valid|should be")
 _NUMBERS: Final = re.compile(r"(?<![\w.-])\d{1,9}\b")
 _MISSING: Final = re.compile(r"required|missing")
 _EMPTY: Final = re.compile(
@@ -184,20 +186,26 @@ class LearnedRefusals:
         return "tools", Action.REWRITTEN
 
     def _parameter(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
-        if not told.unsupported or not may_go(draft, told.named):
+        named = told.named
+        if not told.unsupported:
+            # A word of a list that the target has another list of.
+            words = (name for name in _WORDS if name in told.text) if _OTHER_WORDS.search(told.text) else ()
+            named = next(iter(words), "")
+        if not may_go(draft, named):
             return None
-        self._pupil.learn_patch(told.named, LeaveOutAsTold(told.named, self._provider))
-        return told.named, Action.DROPPED
+        self._pupil.learn_patch(named, LeaveOutAsTold(named, self._provider))
+        return named, Action.DROPPED
 
     def _messages(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
         if draft.operation is not Operation.CHAT:
             return None
         known = self._pupil.message_facts
-        facts = _better_facts(known, told)
-        if facts is None or _messages_with(facts, draft) == _messages_with(known, draft):
-            return None
-        self._pupil.learn_messages(facts)
-        return "messages", Action.REWRITTEN
+        sent = _messages_with(known, draft)
+        for facts in _better_facts(known, told):
+            if _messages_with(facts, draft) not in (sent, b""):
+                self._pupil.learn_messages(facts)
+                return "messages", Action.REWRITTEN
+        return None
 
 
 class LearnedFeatures:
@@ -225,29 +233,28 @@ def told_of_request(failure: ProviderError, draft: Draft) -> Told | None:
     return told_by(failure, draft.body)
 
 
-def _better_facts(known: MessageFacts, told: Told) -> MessageFacts | None:
-    """What has to be known of messages, besides what was *known*, after a refusal in these words."""
+def _better_facts(known: MessageFacts, told: Told) -> Iterator[MessageFacts]:
+    """What may have to be known of messages, besides what was *known*, after a refusal in these words."""
     text = told.text
     if "developer" in text:
-        return replace(known, developer_to_system=True, roles=known.roles - {"developer"}, always=True)
+        yield replace(known, developer_to_system=True, roles=known.roles - {"developer"}, always=True)
     if "system message" in text and ("beginning" in text or "first" in text):
-        return replace(known, single_system=True, always=True)
+        yield replace(known, single_system=True, always=True)
     if "tool call id" in text and "length of 9" in text:
-        return replace(known, ids=ToolCallIds.NINE_ALPHANUMERIC, always=True)
+        yield replace(known, ids=ToolCallIds.NINE_ALPHANUMERIC, always=True)
     if "role 'user' after role 'tool'" in text:
-        return replace(known, rules=known.rules | {MessageRule.ASSISTANT_AFTER_TOOL}, always=True)
+        yield replace(known, rules=known.rules | {MessageRule.ASSISTANT_AFTER_TOOL}, always=True)
     if "must alternate" in text or "alternating roles" in text:
-        return replace(known, rules=known.rules | {MessageRule.ALTERNATING}, always=True)
-    if "content" in text and (_MISSING.search(text) or _EMPTY.search(text)) and known.null_content:
-        return replace(known, null_content=False, always=True)
+        yield replace(known, rules=known.rules | {MessageRule.ALTERNATING}, always=True)
     if "content" in text and "string" in text:
-        return replace(known, text_roles=frozenset((ALL,)), always=True)
-    if _EMPTY.search(text):
-        return replace(known, always=True)
+        yield replace(known, text_roles=frozenset((ALL,)), always=True)
+    if "content" in text and (_MISSING.search(text) or _EMPTY.search(text)):
+        yield replace(known, null_content=False, always=True)
+    if _EMPTY.search(text) or ("message" in text and "type" in text):
+        yield replace(known, always=True)
     if told.unsupported and ("message" in text or "tool_calls" in text):
         names = known.names and "name" not in re.findall(r"\w+", text)
-        return replace(known, nested=True, names=names, always=True)
-    return None
+        yield replace(known, nested=True, names=names, always=True)
 
 
 def _messages_with(facts: MessageFacts, draft: Draft) -> bytes:

@@ -30,6 +30,8 @@ _LETTERS: Final = string.ascii_letters + string.digits
 _BETWEEN_PARTS: Final = "\n"
 _SHOWN: Final = 40
 _RESULTS: Final = ("tool", "function")
+_TEXT_OF_RESPONSES: Final = ("input_text", "output_text")
+"""What text is called in the API of responses, from which clients take it over."""
 _SPEAKERS: Final = ("system", "developer", "user")
 _UNREADABLE: Final = "unreadable_arguments"
 
@@ -154,10 +156,16 @@ class Rewriter:
         return _BETWEEN_PARTS.join(map(str, texts))
 
     def _part(self, part: Any, place: str) -> Any:
+        if isinstance(part, str):
+            self._told(CONTENT, Action.REWRITTEN)
+            return {"type": "text", "text": part}
         if not isinstance(part, dict):
             return part
         facts = self._facts
         kind = part.get("type")
+        if kind in _TEXT_OF_RESPONSES:
+            self._told(CONTENT, Action.REWRITTEN)
+            return {"type": "text", "text": part.get("text", "")}
         if facts.parts and isinstance(kind, str) and kind not in facts.parts:
             if kind == "refusal":
                 return {"type": "text", "text": part.get("refusal", "")}

@@ -102,6 +102,14 @@ LEARNED: list[Any] = [
                  if {"temperature", "top_p"} <= body.keys() else None,
                  {"temperature": 0.5, "top_p": 0.9}, {"temperature": 0.5, "top_p": None}, "top_p=dropped",
                  id="skydiscover-ai/skydiscover#4"),
+    pytest.param(lambda body: "`reasoning_effort` must be one of `none` or `default`"
+                 if body.get("reasoning_effort") == "medium" else None,
+                 {"reasoning_effort": "medium"}, {"reasoning_effort": None}, "reasoning_effort=dropped",
+                 id="iamsrikanthnani/pluely#219"),
+    pytest.param(without("thinking", "Failed to deserialize the JSON body into the target type: thinking: unknown "
+                         "field `thinking`, expected one of `messages`, `model`"),
+                 {"thinking": {"type": "enabled"}}, {"thinking": None}, "thinking=dropped",
+                 id="BerriAI/litellm#14225"),
     pytest.param(without("prompt_cache_key", "property 'prompt_cache_key' is unsupported"),
                  {"prompt_cache_key": "k"}, {"prompt_cache_key": None}, "prompt_cache_key=dropped",
                  id="sipeed/picoclaw#1196"),

@@ -95,3 +95,13 @@ def test_no_functions_are_no_tools_where_functions_are_taken() -> None:
     body = {**body_of(messages=[USER], function_call="none"), "functions": msgspec.Raw(b"[]")}
     made = json.loads(adapter_of("groq").prepare(body, Operation.CHAT, False).body)
     assert not {"functions", "function_call"} & made.keys()
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["hi", {"type": "input_text", "text": "hi"}, {"type": "output_text", "text": "hi", "annotations": []}],
+    ids=["BerriAI/litellm#28489", "musistudio/claude-code-router#1427", "an answer given back"],
+)
+def test_text_in_other_words_is_a_part_of_text(part: Any) -> None:
+    assert sent({"role": "user", "content": [part]})[0]["content"] == [{"type": "text", "text": "hi"}]
+    assert sent({"role": "system", "content": [part]}, USER, provider="groq")[0]["content"] == "hi"
