@@ -56,7 +56,7 @@ def take_generation(call: Call, values: Mapping[str, Any], *limits: str) -> None
     if "stream_options" in values:
         if call.stream:
             options = values["stream_options"]
-            call.wants_usage = options is not None and options.get("include_usage") is True
+            call.wants_usage = options is not None and options.include_usage is True
         else:
             # Sent by clients that toggle only `stream`; OpenAI refuses it, which helps nobody.
             del call.body["stream_options"]

@@ -48,10 +48,16 @@ def integer(low: int | None = None, high: int | None = None) -> Check:
     return Check(Annotated[int, Meta(ge=least, le=most)], f"a whole number{bounds}")
 
 
+class StreamOptions(msgspec.Struct):
+    """What ``stream_options`` may hold; members that are not listed here pass unchecked."""
+
+    include_usage: bool | None = None
+
+
 BOOLEAN: Final = Check(bool, "true or false")
 STRING: Final = Check(str, "a string")
 OBJECT: Final = Check(dict[str, msgspec.Raw], "an object")
-STREAM_OPTIONS: Final = Check(dict[str, Any], "an object")
+STREAM_OPTIONS: Final = Check(StreamOptions, "an object whose include_usage is true or false")
 STOP: Final = Check(str | Annotated[list[str], Meta(max_length=128)], "a string or a list of at most 128 strings")
 # Together's clients send the number of alternatives where OpenAI has a flag; adapters understand both.
 LOGPROBS: Final = Check(bool | Annotated[int, Meta(ge=0, le=20)], "true, false or a whole number from 0 to 20")

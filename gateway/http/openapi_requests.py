@@ -54,7 +54,7 @@ _SAMPLING: Final[Schema] = {
     "max_tokens": _integer(1),
     "stop": _STOP,
     "stream": _FLAG,
-    "stream_options": _or_null({"type": "object", "properties": {"include_usage": {"type": "boolean"}}}),
+    "stream_options": _or_null({"type": "object", "properties": {"include_usage": _FLAG}}),
     "logit_bias": _OBJECT,
     "user": _TEXT,
     "extra_body": {**_OBJECT, "description": "Its members are taken as if they stood beside it."},

@@ -26,3 +26,15 @@ def test_an_integer_of_64_bits_is_taken(value: int) -> None:
 def test_a_token_beyond_64_bits_is_refused(value: bytes) -> None:
     with pytest.raises(InvalidRequestError):
         check_parameters({"input": msgspec.Raw(value)}, {"input": TEXTS_OR_TOKENS})
+
+
+@pytest.mark.parametrize("value", [b'{"include_usage": 1}', b'{"include_usage": "true"}', b"[]", b"true"])
+def test_options_of_a_stream_that_are_none_are_refused(value: bytes) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        check_parameters({"stream_options": msgspec.Raw(value)}, SAMPLING)
+    assert caught.value.param == "stream_options"
+
+
+@pytest.mark.parametrize("value", [b"{}", b'{"include_usage": null}', b'{"include_obfuscation": false, "other": 1}'])
+def test_options_of_a_stream_may_be_others_than_we_know(value: bytes) -> None:
+    assert not check_parameters({"stream_options": msgspec.Raw(value)}, SAMPLING)["stream_options"].include_usage
