@@ -73,7 +73,7 @@ class ToolRules:
                 continue
             self._only(at, tool, frozenset(self._fields.tool))
             names.add(self._check_function(f"{at}.function", tool.get("function")))
-        if self._strict_alike and len({_is_strict(tool) for tool in tools or () if tool["type"] == "function"}) > 1:
+        if self._strict_alike and len({_is_strict(tool) for tool in tools or () if tool.get("type") == "function"}) > 1:
             words = "Tools with mixed values for 'strict' are not allowed."
             raise self._refusals.invalid(words, "tools", status=422)
         return names

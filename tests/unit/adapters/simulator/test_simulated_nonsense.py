@@ -92,3 +92,16 @@ def test_nonsense_is_answered_or_refused(provider: str) -> None:
             except Exception as error:
                 raise AssertionError(f"{type(error).__name__} at {asked}") from error
             assert heard.status == 200 or heard.json
+
+
+@pytest.mark.parametrize("member", ["tools", "messages"])
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_nonsense_alone_is_answered_or_refused(provider: str, member: str) -> None:
+    """With nothing beside it that might be refused first."""
+    simulated = simulator(provider)
+    if not simulated.spec.endpoints[Operation.CHAT].available:
+        return
+    for nothing in NONSENSE:
+        for several in ([nothing], [nothing, CHAT[member][-1]], [CHAT[member][-1], nothing]):
+            heard = ask(simulated, Operation.CHAT, **{"messages": [CHAT["messages"][-1]], member: several})
+            assert heard.status == 200 or heard.json
