@@ -73,9 +73,11 @@ class Catalog:
         )
         meant = {alias: models.get(model) or self._fine_tune(model) for alias, model in aliases.items()}
         known = {alias: model for alias, model in meant.items() if model is not None}
+        self.named: Mapping[str, Model] = {alias: model for alias, model in known.items() if not _is_glob(alias)}
+        """The models that aliases mean, but for aliases that are patterns."""
         self._names: dict[str, Model] = {
             **exposed,
-            **{alias: model for alias, model in known.items() if not _is_glob(alias)},
+            **self.named,
             **{name: model for name, model in models.items() if not model.many},
         }
         globs = sorted((alias for alias in known if _is_glob(alias)), key=lambda alias: (-len(alias), alias))

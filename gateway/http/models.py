@@ -79,9 +79,15 @@ class _Listing:
         """By a model's id, or its pattern's: what all are told, and the operator besides."""
 
     def entries(self, catalog: Catalog, caller: Caller) -> list[Entry]:
-        """What *caller* may use, in the order of the configuration."""
+        """What *caller* may use, in the order of the configuration: models, then other names of theirs."""
         usable = [model for model in catalog.models.values() if caller.may_use(model.id)]
-        return [self.entry(catalog, model, caller) for model in (*usable, *_named(catalog, caller))]
+        found = [self.entry(catalog, model, caller) for model in (*usable, *_named(catalog, caller))]
+        ids = {entry["id"] for entry in found}
+        for alias, model in catalog.named.items():
+            # Clients take no other name for one that works than those in the list.
+            if alias not in ids and caller.may_use(model.id):
+                found.append({**self.entry(catalog, model, caller), "id": alias, "display_name": alias, "name": alias})
+        return found
 
     def entry(self, catalog: Catalog, model: Model, caller: Caller) -> Entry:
         """What *caller* is told of *model*."""

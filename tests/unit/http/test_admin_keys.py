@@ -33,7 +33,7 @@ async def test_a_key_made_here_works_on_the_data_plane(admin: httpx2.AsyncClient
 
     models = await admin.get("/v1/models", headers={"authorization": f"Bearer {created['secret']}"})
 
-    assert [model["id"] for model in models.json()["data"]] == ["chat"]
+    assert [model["id"] for model in models.json()["data"]] == ["chat", "gpt-4o-mini"]
 
 
 async def test_the_secret_is_shown_once(admin: httpx2.AsyncClient) -> None:

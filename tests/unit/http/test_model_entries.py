@@ -110,15 +110,15 @@ async def test_the_list_can_be_narrowed_to_what_models_give(client: httpx2.Async
         for wanted in ("text", "all", "audio", "text,audio")
     ]
 
-    assert counts == [2, 2, 0, 0]
+    assert counts == [3, 3, 0, 0]
 
 
 async def test_codex_finds_its_own_list_beside_the_others(client: httpx2.AsyncClient) -> None:
     answer = (await client.get("/v1/models?client_version=0.171.0")).json()
 
     assert [model["slug"] for model in answer["models"]] == [entry["id"] for entry in answer["data"]]
-    assert [set(model) for model in answer["models"]] == [CODEX_FIELDS, CODEX_FIELDS]
-    assert [model["priority"] for model in answer["models"]] == [0, 1]
+    assert [set(model) for model in answer["models"]] == [CODEX_FIELDS] * 3
+    assert [model["priority"] for model in answer["models"]] == [0, 1, 2]
     assert answer["models"][0]["context_window"] == 8192
     assert answer["models"][0]["base_instructions"]
 

@@ -17,8 +17,8 @@ async def test_the_list_has_what_openai_and_anthropic_clients_page_by(client: ht
     answer = (await client.get("/v1/models")).json()
 
     assert answer["object"] == "list"
-    assert [entry["id"] for entry in answer["data"]] == ["chat", "private/small"]
-    assert (answer["has_more"], answer["first_id"], answer["last_id"]) == (False, "chat", "private/small")
+    assert [entry["id"] for entry in answer["data"]] == ["chat", "private/small", "gpt-4o-mini"]
+    assert (answer["has_more"], answer["first_id"], answer["last_id"]) == (False, "chat", "gpt-4o-mini")
 
 
 async def test_an_entry_tells_what_holds_for_every_target(client: httpx2.AsyncClient) -> None:
@@ -58,6 +58,17 @@ async def test_an_alias_answers_under_its_own_name(client: httpx2.AsyncClient) -
 
     assert entry["id"] == "gpt-4o-mini"
     assert entry["context_length"] == 8192
+
+
+async def test_the_list_has_other_names_of_models_as_well(client: httpx2.AsyncClient) -> None:
+    """maximhq/bifrost#3342, api7/aisix#897: clients offer and accept no other names than those in the list."""
+    listed = {entry["id"]: entry for entry in (await client.get("/v1/models")).json()["data"]}
+
+    assert listed["gpt-4o-mini"] == (await client.get("/v1/models/gpt-4o-mini")).json() | {
+        "display_name": "gpt-4o-mini",
+        "name": "gpt-4o-mini",
+    }
+    assert listed["gpt-4o-mini"]["context_length"] == listed["chat"]["context_length"]
 
 
 async def test_a_key_sees_only_what_it_may_use(client: httpx2.AsyncClient) -> None:
@@ -105,7 +116,7 @@ async def test_the_list_can_be_narrowed_to_parameters(client: httpx2.AsyncClient
     one = (await client.get("/v1/models?supported_parameters=temperature,logprobs")).json()
     none = (await client.get("/v1/models?supported_parameters=teleport")).json()
 
-    assert [len(answer["data"]) for answer in (both, one, none)] == [2, 1, 0]
+    assert [len(answer["data"]) for answer in (both, one, none)] == [3, 1, 0]
     assert none["first_id"] is None
 
 
