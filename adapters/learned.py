@@ -17,7 +17,7 @@ from adapters.draft import Draft, Unsupported
 from adapters.errors import ProviderError
 from adapters.learned_facts import feature_refused
 from adapters.limit_patches import NEW_LIMIT, OLD_LIMIT
-from adapters.message_facts import ALL, MessageFacts
+from adapters.message_facts import ALL, KNOWN_PARTS, MessageFacts
 from adapters.message_patches import MessagePatches
 from adapters.patches import ADVISORY, CONTRACT, Patch, is_neutral, leave_out
 from adapters.shapes.base import Caller, Continue, Outcome, Shape
@@ -250,7 +250,9 @@ def _better_facts(known: MessageFacts, told: Told) -> Iterator[MessageFacts]:
         yield replace(known, text_roles=frozenset((ALL,)), always=True)
     if "content" in text and (_MISSING.search(text) or _EMPTY.search(text)):
         yield replace(known, null_content=False, always=True)
-    if _EMPTY.search(text) or ("message" in text and "type" in text):
+    if "type" in text and "text" in text:
+        yield replace(known, parts=known.parts or frozenset(KNOWN_PARTS), always=True)
+    if _EMPTY.search(text):
         yield replace(known, always=True)
     if told.unsupported and ("message" in text or "tool_calls" in text):
         names = known.names and "name" not in re.findall(r"\w+", text)
