@@ -72,8 +72,8 @@ def error_headers(
 
 def retry_after(seconds: float) -> list[tuple[str, str]]:
     """The headers that say when to come back."""
-    milliseconds = max(1, math.ceil(seconds * 1000))
-    # Rounded up: a client that comes back too early is refused again.
+    # Rounded up: a client that comes back too early is refused again. But not for what subtracting two times has left.
+    milliseconds = max(1, math.ceil(round(seconds * 1000, 3)))
     return [("retry-after", str(-(-milliseconds // 1000))), ("retry-after-ms", str(milliseconds))]
 
 

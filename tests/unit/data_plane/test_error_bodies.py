@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import gateway
-from gateway.data_plane.errors import HeaderValueError, error_body, error_headers, render_headers
+from gateway.data_plane.errors import HeaderValueError, error_body, error_headers, render_headers, retry_after
 from gateway.data_plane.request_id import new_request_id, request_id_of
 from gateway.errors import GatewayError, OverloadedError, RateLimitError, UpstreamError
 
@@ -117,3 +117,19 @@ def test_another_one_is_replaced(value: bytes) -> None:
 
 def test_request_ids_differ() -> None:
     assert len({new_request_id() for _ in range(1000)}) == 1000
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told", "milliseconds"),
+    [
+        ((1234.567 + 77) - 1234.567, "77", "77000"),
+        (77.0000000001, "77", "77000"),
+        (77.0001, "78", "77001"),
+        (0.0, "1", "1"),
+        (0.25, "1", "250"),
+    ],
+)
+def test_when_to_come_back_is_rounded_up_but_not_for_what_floats_lose(
+    seconds: float, told: str, milliseconds: str
+) -> None:
+    assert retry_after(seconds) == [("retry-after", told), ("retry-after-ms", milliseconds)]
