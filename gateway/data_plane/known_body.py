@@ -46,7 +46,9 @@ class KnownBody(msgspec.Struct, eq=False):
         before, after = self.before, self.after
         if not (raw.startswith(before) and raw.endswith(after)):
             return False
-        text = bytes(raw[len(before) : len(raw) - len(after)])
+        text = raw[len(before) : len(raw) - len(after)]
+        if type(text) is not bytes:
+            text = bytes(text)
         # From bracket to bracket: nothing of the white space around it, so that the value is all of the text.
         if len(text) < _SHORTEST_LIST or text[0] != _OPENING:
             return False
@@ -56,8 +58,9 @@ class KnownBody(msgspec.Struct, eq=False):
         call.body = body = self.members.copy()
         body[MESSAGES] = messages
         call.known = self
-        call.stream, call.wants_usage = self.stream, self.wants_usage
-        call.output_limit, call.choices = self.output_limit, self.choices
+        call.output_limit = self.output_limit
+        if self.stream or self.choices != 1:
+            call.stream, call.wants_usage, call.choices = self.stream, self.wants_usage, self.choices
         return True
 
 

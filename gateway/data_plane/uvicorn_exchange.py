@@ -93,17 +93,10 @@ class UvicornExchange(msgspec.Struct, eq=False):
         defaults = protocol.server_state.default_headers
         if defaults is not _rendered.defaults:
             _rendered.render(defaults)
-        self._transport.write(
-            b"%b%b%bcontent-length: %d\r\n%b\r\n%b"
-            % (
-                STATUS_LINE[status],
-                _rendered.block,
-                headers,
-                len(body),
-                b"" if self.keep_alive else _CLOSE,
-                body,
-            )
-        )
+        end = b"\r\n\r\n" if self.keep_alive else b"\r\n" + _CLOSE + b"\r\n"
+        length = b"content-length: %d" % len(body)
+        # Bytes are joined for less than they are formatted.
+        self._transport.write(b"".join((STATUS_LINE[status], _rendered.block, headers, length, end, body)))
         self._finish()
 
     def start(self, status: int, headers: bytes) -> None:

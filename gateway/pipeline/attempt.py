@@ -60,7 +60,10 @@ async def run_attempt(call: Call, route: Route, backend: Backend, out: StreamOut
         prepared = call.prepared.get(target) or backend.prepare(call)
         attempt.adjustments = prepared.adjustments
         limits = route.model
-        total = call.started + min(limits.total_seconds, call.time_limit_seconds or limits.total_seconds)
+        seconds = limits.total_seconds
+        if call.time_limit_seconds is not None:
+            seconds = min(seconds, call.time_limit_seconds)
+        total = call.started + seconds
         clock = AttemptClock(services.deadlines, now, call.task, attempt.started + limits.first_event_seconds, total)
         if prepared.shape is not None:
             calls = ShapedCalls(call, attempt, backend, head, clock, limits.first_event_seconds, services)
@@ -165,9 +168,9 @@ def _whole(
     if call.encoding and whole.answer is not None:
         body = _encoded(call, body, whole.answer, attempt.target.provider)
     if (
-        call.others
+        whole.answer is not None
+        and call.others
         and call.operation is Operation.CHAT
-        and whole.answer is not None
         and answers.says_nothing(whole.answer)
     ):
         raise said_nothing(attempt.target.provider, usage)  # the others may know more

@@ -106,7 +106,7 @@ class Backend:
         if known is not None:
             around = self._around.get(known) or self._learn(known, call)
             if around is not None:
-                return Prepared(b"%b%b%b" % (around[0], call.body["messages"], around[1]), ())
+                return Prepared(b"".join((around[0], call.body["messages"], around[1])), ())
         return self.adapter.prepare(call.body, call.operation, call.stream, call.unsupported)
 
     def _learn(self, known: KnownBody, call: Call) -> tuple[bytes, bytes] | None:

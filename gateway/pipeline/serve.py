@@ -65,7 +65,7 @@ async def _attempts(call: Call, route: Route, out: StreamOut | None, services: S
     while backend is not None:
         tries += 1
         if waiting:
-            call.others = next_of(waiting, services.clock()) is not None
+            call.others = True
         try:
             await run_attempt(call, route, backend, out, services)
         except ProviderError as failure:

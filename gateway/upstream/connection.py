@@ -82,15 +82,15 @@ class Connection(asyncio.Protocol):
 
     # What the pool and the client ask
 
-    def request(self, head: bytes, body: bytes) -> asyncio.Future[Http1Response | WholeAnswer]:
-        """Write a request; the future gives the response once its head is here."""
+    def request(self, head: tuple[bytes, ...], body: bytes) -> asyncio.Future[Http1Response | WholeAnswer]:
+        """Write a request, whose *head* is in pieces; the future gives the response once its head is here."""
         self._waiter = waiter = self._loop.create_future()
         self._read_bytes = self._interim_answers = 0
         self._reusable = self.resting = False
         if len(body) < _LARGE_BODY_BYTES:
-            self._transport.write(head + body)
+            self._transport.write(b"".join((*head, body)))
         else:
-            self._transport.writelines((head, body))
+            self._transport.writelines((*head, body))
         return waiter
 
     def abort(self) -> None:

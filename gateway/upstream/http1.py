@@ -48,7 +48,7 @@ class Http1Upstream:
     async def send(
         self, head: RequestHead, body: bytes, extra_headers: bytes = b"", sending: Sending | None = None
     ) -> Http1Response | WholeAnswer:
-        start = b"%b%d\r\n%b\r\n" % (head.wire, len(body), extra_headers)
+        start = (head.wire, b"%d\r\n" % len(body), extra_headers, b"\r\n")
         pool = self._pools.get(head.origin) or self._new_pool(head.origin)
         connection = pool.idle.popitem()[0] if pool.idle else await self._open_or_wait(pool)
         if sending is not None:

@@ -94,7 +94,7 @@ def outcome(loop: asyncio.AbstractEventLoop, reads: list[bytes]) -> Outcome:
     wire = Wire()
     connection = Connection(pool, loop)
     connection.connection_made(wire)  # type: ignore[arg-type]
-    waiter = connection.request(b"POST / HTTP/1.1\r\n\r\n", b"{}")
+    waiter = connection.request((b"POST / HTTP/1.1\r\n\r\n",), b"{}")
     sink: CollectingSink | None = None
     for read in filter(None, reads):
         if wire.closed:

@@ -37,7 +37,7 @@ async def test_h11_reads_one_request(host: str, keep_alive: bool, body: bytes) -
     connection = Connection(OriginPool(origin), asyncio.get_running_loop())
     connection.connection_made(wire)  # type: ignore[arg-type]  # it stands in for a transport
 
-    connection.request(b"%b%d\r\n%b\r\n" % (head.wire, len(body), b"x-request-id: req_1\r\n"), body)
+    connection.request((head.wire, b"%d\r\n" % len(body), b"x-request-id: req_1\r\n", b"\r\n"), body)
 
     server = h11.Connection(h11.SERVER)
     server.receive_data(wire.written)
