@@ -122,5 +122,10 @@ async def test_the_list_shows_the_pattern_to_those_who_may_use_it_and_to_others_
                 await client.send(f"GET /v1/models HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode())
                 listed[str(models)] = {entry["id"]: entry for entry in (await client.answer()).json["data"]}
 
-    assert [sorted(entries) for entries in listed.values()] == [["m", PATTERN], [PATTERN], ["m", NAME], ["m"]]
+    assert [sorted(entries) for entries in listed.values()] == [
+        ["acme", "m", PATTERN],
+        ["acme", PATTERN],
+        ["acme", "m", NAME],
+        ["m"],
+    ]
     assert "Fine-tunes of qwen3-8b" in listed["None"][PATTERN]["description"]

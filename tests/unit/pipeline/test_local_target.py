@@ -98,7 +98,7 @@ MISREAD = [
     (CHAT, said(5), "messages[0].content"),
     (CHAT, said({}), "messages[0].content"),
     (CHAT, said("x", []), "messages[1].content"),
-    (CHAT, said(["x"]), "messages[0].content[0]"),
+    (CHAT, said([5]), "messages[0].content[0]"),
     (CHAT, said([{"type": "text"}]), "messages[0].content[0]"),
     (CHAT, chat_body(response_format={"type": "yaml"}), "response_format.type"),
     (CHAT, chat_body(response_format={}), "response_format.type"),
