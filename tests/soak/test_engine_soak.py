@@ -26,7 +26,7 @@ from tests.soak.watched import Memory, descriptors, inside, metric, once_equal
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "3600"))
 CLIENTS = 6
-ROWS_OF_A_FULL_CACHE = 10_000
+ROWS_OF_A_FULL_CACHE = 3000
 # In a short run, made to try the test, memory has not settled yet; a leak shows all the same.
 MOST_DRIFT = 0.02 if SECONDS >= 1800 else 0.1
 INSIDE = Path(__file__).with_name("inside")
@@ -97,9 +97,9 @@ async def _run(gateway: GatewayProcess, seconds: float, memory: Memory | None = 
 
 
 async def _fill_the_log(gateway: GatewayProcess) -> None:
-    """Have so many requests refused that SQLite keeps as many pages of the log's file as it ever does (2 MB).
+    """Have so many requests refused that SQLite keeps as many pages of the log's file as it ever does.
 
-    At the few requests a second that an engine answers, that would go on for most of the hour, and look like a leak.
+    At the few requests a second that an engine answers, that would go on for a part of the hour, and look like a leak.
     """
     authorization = next(word for word in gateway.curl if word.startswith("Authorization"))
     request = post("/v1/chat/completions", b'{"model": "small", "messages": []}', authorization)

@@ -36,12 +36,11 @@ async def test_sqlite_is_set_up_for_many_readers_and_waiting_writers(tmp_path: P
     database = Database(f"sqlite:///{tmp_path}/gateway.db")
     await database.connect()
     async with database.read() as connection:
-        found = [
-            await connection.scalar(text(f"PRAGMA {name}")) for name in ("journal_mode", "foreign_keys", "busy_timeout")
-        ]
+        names = ("journal_mode", "foreign_keys", "busy_timeout", "cache_size")
+        found = [await connection.scalar(text(f"PRAGMA {name}")) for name in names]
     await database.aclose()
 
-    assert found == ["wal", 1, 10_000]
+    assert found == ["wal", 1, 10_000, -256]
 
 
 async def test_a_transaction_is_kept_whole_or_not_at_all(database: Database) -> None:
