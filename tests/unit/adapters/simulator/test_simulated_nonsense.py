@@ -103,5 +103,6 @@ def test_nonsense_alone_is_answered_or_refused(provider: str, member: str) -> No
         return
     for nothing in NONSENSE:
         for several in ([nothing], [nothing, CHAT[member][-1]], [CHAT[member][-1], nothing]):
-            heard = ask(simulated, Operation.CHAT, **{"messages": [CHAT["messages"][-1]], member: several})
+            asked: dict[str, Any] = {"messages": [CHAT["messages"][-1]], member: several}
+            heard = ask(simulated, Operation.CHAT, **asked)
             assert heard.status == 200 or heard.json
