@@ -72,7 +72,7 @@ class Adapter:
         """
         self.target = target
         self._secrets, self._offers = secrets, offers
-        self._taught: list[Callable[[Mapping[str, Patch]], dict[str, Patch]]] = []
+        self._taught: dict[Any, Callable[[Mapping[str, Patch]], dict[str, Patch]]] = {}
         """How refusals have changed the patches since."""
         self._provider = target.provider
         self._redact = Scrubber(secrets)
@@ -248,8 +248,11 @@ class Adapter:
         """Say the limit of an answer by *name*, and nothing above *most*; None: as before."""
         self._teach(partial(with_limit, name=name, most=most))
 
-    def _teach(self, change: Callable[[Mapping[str, Patch]], dict[str, Patch]]) -> None:
-        self._taught.append(change)
+    def _teach(self, change: partial[dict[str, Patch]]) -> None:
+        lesson = (change.func, *change.keywords.items())
+        if lesson in self._taught:  # requests that were on their way before are refused as well
+            return
+        self._taught[lesson] = change
         self._patches = change(self._patches)
         self.when_learned()
 
@@ -271,7 +274,7 @@ class Adapter:
         made = Adapter(replace(self.target, spec=spec), self._secrets, self._offers)
         self.target, self._shapes, self._shape_triggers = made.target, made._shapes, made._shape_triggers
         self._patches = made._patches
-        for teach in self._taught:
+        for teach in self._taught.values():
             self._patches = teach(self._patches)
         self.special, self.patched = self.special | made.special, self.patched | made.patched
         self.rescues = (self.rescues[0], *made.rescues[1:-1], self.rescues[-1])

@@ -106,7 +106,7 @@ class LeaveOutAsTold:
 
 def may_go(draft: Draft, param: str) -> bool:
     """Whether the client's *param* may be left out for a target that does not take it."""
-    if param not in draft.body or param in _NEVER_LEFT_OUT:
+    if not param or param not in draft.body or param in _NEVER_LEFT_OUT:
         return False
     if is_neutral(param, draft.body[param]) or draft.unsupported is Unsupported.DROP:
         return True
