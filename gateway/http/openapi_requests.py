@@ -59,12 +59,14 @@ _SAMPLING: Final[Schema] = {
     "user": _TEXT,
     "extra_body": {**_OBJECT, "description": "Its members are taken as if they stood beside it."},
 }
+_PART: Final[Schema] = {"anyOf": [{"type": "object"}, {"type": "string"}]}
+"""A text by itself, as some clients send it, is put as a part where the target wants that."""
 _MESSAGE: Final[Schema] = {
     "type": "object",
     "required": ["role"],
     "properties": {
         "role": {"enum": ["system", "developer", "user", "assistant", "tool", "function"]},
-        "content": _or_null({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]}),
+        "content": _or_null({"anyOf": [{"type": "string"}, {"type": "array", "items": _PART}]}),
         "tool_calls": _or_null({"type": "array", "items": {"type": "object"}}),
         "tool_call_id": _TEXT,
         "name": _TEXT,
