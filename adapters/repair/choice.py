@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from adapters.draft import AnswerNeeds
+from adapters.plain_answer import TAG_OR_CALL
 from adapters.repair import logprobs
 from adapters.repair.calls import CallTracker, written_calls
 from adapters.repair.chunk import ChunkChoice, value_of
@@ -64,9 +65,12 @@ class ChoiceRepair:
         watched = self._think is not None or self._stops is not None or bool(self._tools) or bool(self.pending)
         return self.started and not watched
 
-    def is_no_thought(self) -> None:
-        """Its text has begun, and not with a tag."""
+    def begins_plainly(self, content: bytes) -> bool:
+        """Whether its text begins with *content*, JSON, and not with a tag: then there is no tag to look for."""
+        if self._think is None or not self._think.untouched or content[:2] in TAG_OR_CALL:
+            return False
         self._think = None
+        return True
 
     def slot(self) -> Slot | None:
         """Where a text goes that comes now; None where it has to be held, or looked at with what came before."""

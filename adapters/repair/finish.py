@@ -13,6 +13,8 @@ FAILED: Final = "error"
 
 _KNOWN: Final = frozenset((STOP, "length", TOOL_CALLS, "content_filter", FUNCTION_CALL))
 _CUT: Final = frozenset(("length", "content_filter"))
+PLAIN_ENDS: Final = frozenset((STOP, *_CUT))
+"""What is true of a choice without calls."""
 # Not a reason at all, however it is written: ollama/ollama#4357, Ai00-X/ai00_server#90.
 _NONE: Final = frozenset(("", "null", "none"))
 # Words with one meaning wherever they were seen; a provider's own file comes before them.

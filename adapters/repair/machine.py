@@ -14,7 +14,7 @@ from adapters.repair.asked import begins_a_name, choices_asked_for, may_think, n
 from adapters.repair.choice import ChoiceRepair
 from adapters.repair.chunk import ChunkChoice, event_of, holds, object_of, value_of
 from adapters.repair.envelope import Envelope
-from adapters.repair.finish import FAILED, STOP, settled, was_cut
+from adapters.repair.finish import FAILED, PLAIN_ENDS, STOP, settled, was_cut
 from adapters.repair.message import in_old_words, mend_delta
 from adapters.repair.rules import Rules
 from adapters.repair.steady import find_slot
@@ -22,7 +22,7 @@ from adapters.stream import StreamEvent
 from adapters.stream_pattern import Slot
 from adapters.types import EventKind, Operation
 
-_CONTENT: Final = EventKind.CONTENT
+_FINISH: Final = EventKind.FINISH
 _NO_NEEDS: Final = AnswerNeeds()
 _NO_EVENT: Final = StreamEvent(EventKind.OTHER, b"", b"")
 _decode_top = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -35,6 +35,14 @@ class AnswerFailedError(Exception):
     def __init__(self, fields: ErrorFields) -> None:
         super().__init__(fields.message)
         self.fields = fields
+
+
+def is_marked(event: StreamEvent, markers: Sequence[bytes]) -> bool:
+    """Whether *event* holds something of the provider's own."""
+    for marker in markers:  # noqa: SIM110 - at each event a generator would cost more than the search
+        if marker in event.data:
+            return True
+    return False
 
 
 class StreamMachine:
@@ -132,14 +140,23 @@ class StreamMachine:
         return find_slot(event, choice, self._rules, chat=self._chat)
 
     def may_pass(self, event: StreamEvent) -> bool:
-        """Whether *event* is plain text of this very answer, at a place where nothing has to be done about it."""
-        if not (self.idle and event.plain and event.kind is _CONTENT and not event.opens):
+        """Whether *event* is plain, of this very answer, and at a place where nothing has to be done about it. If so it
+        counts as told."""
+        if not event.plain or event.opens or event.id != self._envelope.id:
             return False
-        if event.id != self._envelope.id or event.index not in self._choices:
+        choice = self._choices.get(event.index)
+        if choice is None or is_marked(event, self.markers):
             return False
-        if self.markers:
-            return not any(marker in event.data for marker in self.markers)
-        return True
+        if event.kind is _FINISH:
+            return self._may_end(choice, event.finish_reasons[0][1])
+        if not self.idle and choice.begins_plainly(event.content):
+            self._look_around()
+        return self.idle
+
+    @property
+    def id(self) -> str:
+        """The answer's id."""
+        return self._envelope.id
 
     def go_on(self, opening: StreamEvent, *, said: bool, reason: str | None) -> None:
         """Take up an answer that began with *opening*, and of which only plain events have come: with *said* there was
@@ -148,7 +165,7 @@ class StreamMachine:
         for choice in self._choices.values():
             choice.reason = reason
             if said:
-                choice.is_no_thought()
+                choice.begins_plainly(b"")
         self._look_around()
 
     def end(self, *, done: bool) -> list[StreamEvent]:
@@ -282,6 +299,15 @@ class StreamMachine:
             fields = error_fields({"error": error}) if error else None
             raise AnswerFailedError(fields or ErrorFields(message=f"The answer ended with finish_reason '{found}'."))
         return reason
+
+    def _may_end(self, choice: ChoiceRepair, reason: str) -> bool:
+        """Whether *choice* ends with *reason* as it stands; it has ended then."""
+        if not self.idle or reason not in PLAIN_ENDS or choice.reason is not None or self._needs is not _NO_NEEDS:
+            return False
+        if len(choice.calls) or choice.function_call is not None:
+            return False
+        choice.reason = reason
+        return True
 
     # All around
 

@@ -10,15 +10,14 @@ import msgspec
 from adapters.draft import AnswerNeeds
 from adapters.plain_answer import TAG_OR_CALL
 from adapters.repair.asked import choices_asked_for
-from adapters.repair.machine import StreamMachine
+from adapters.repair.finish import PLAIN_ENDS
+from adapters.repair.machine import StreamMachine, is_marked
 from adapters.repair.rules import Rules
 from adapters.stream import StreamEvent
 from adapters.stream_edits import usage_event
 from adapters.stream_pattern import CONTENT, TEXT, Slot
 from adapters.types import EventKind, Operation
 
-# Reasons that are true of an answer without calls.
-_ENDS: Final = frozenset(("stop", "length", "content_filter"))
 _NO_TEXT: Final = b'""'
 _CONTENT, _FINISH = EventKind.CONTENT, EventKind.FINISH
 
@@ -51,7 +50,7 @@ class StreamRepair:
         self._text_slot = CONTENT if self._chat else TEXT
         self._opening: StreamEvent | None = None
         self._said = not self._chat
-        """There was text, and it began like an answer."""
+        """There was text, and it began like an answer; or there will be none."""
         self._ended: str | None = None
         self._machine: StreamMachine | None = None
         if (
@@ -67,11 +66,8 @@ class StreamRepair:
         machine = self._machine
         if machine is not None:
             return machine.may_pass(event)
-        if not event.plain or event.index:
+        if not event.plain or event.index or is_marked(event, self._rules.markers):
             return False
-        for marker in self._rules.markers:
-            if marker in event.data:
-                return False
         opening = self._opening
         if opening is None:
             if event.kind is _FINISH or not (event.opens or not self._chat) or not self._may_say(event):
@@ -83,9 +79,9 @@ class StreamRepair:
         if event.kind is not _FINISH:
             return self._said or self._may_say(event)
         ((_, reason),) = event.finish_reasons
-        if self._ended is not None or reason not in _ENDS:
+        if self._ended is not None or reason not in PLAIN_ENDS:
             return False
-        self._ended = reason
+        self._ended, self._said = reason, True  # no tag is looked for in what follows an end
         return True
 
     def take(self, event: StreamEvent) -> list[StreamEvent]:
@@ -99,11 +95,9 @@ class StreamRepair:
 
     def counted(self, event: StreamEvent) -> list[StreamEvent]:
         """The last event of a stream whose usage stood in *event*."""
-        if self._machine is None and event.plain and self._opening is not None and event.id == self._opening.id:
-            for marker in self._rules.markers:
-                if marker in event.data:
-                    break
-            else:
+        if event.plain and not is_marked(event, self._rules.markers):
+            machine, opening = self._machine, self._opening
+            if event.id == (machine.id if machine is not None else opening.id if opening is not None else ""):
                 return [event]
         return self.take(usage_event(event))
 

@@ -47,6 +47,11 @@ class ThinkSplitter:
         return self._part() if self.state is Opening.THINKING else ("", "")
 
     @property
+    def untouched(self) -> bool:
+        """Whether nothing has come yet, and the prompt has left it open what will."""
+        return self.state is Opening.UNDECIDED and not self._held and not self._opened
+
+    @property
     def flows(self) -> bool:
         """Whether all text that comes is reasoning, as far as it `passes`."""
         return self._inside and not self._blank and not self._held

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 import httptools
@@ -22,6 +23,8 @@ MAX_INTERIM_ANSWERS = 20
 # From here on two buffers are cheaper to hand over than to join.
 _LARGE_BODY_BYTES = 64 * 1024
 
+_NOT_HTTP = (httptools.HttpParserError, httptools.HttpParserUpgrade)
+
 # Names as upstreams spell them, to what we call them: nearly all headers are old acquaintances.
 _header_names: dict[bytes, str] = {}
 _MAX_HEADER_NAMES = 1024
@@ -40,6 +43,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_failure",
+        "_feed",
         "_header_count",
         "_headers",
         "_interim_answers",
@@ -71,6 +75,8 @@ class Connection(asyncio.Protocol):
         self._reused = False
         self._waiter: asyncio.Future[Http1Response | WholeAnswer] | None = None
         self._response: Http1Response | None = None
+        self._feed: Callable[[bytes], None] | None = None
+        """Where the pieces of the body go, once a first one has gone there."""
         self._failure: ProviderError | None = None
         self._pieces: list[bytes] = []
         self.idle_since = 0
@@ -129,40 +135,50 @@ class Connection(asyncio.Protocol):
             self._pool.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
-        response = self._response
-        if response is None:
-            if self.resting:
-                # Nobody asked for these bytes, so whatever came next could not be told from them.
-                self.abort()
-                return
-            if not self._read_bytes:
-                answer = self._pool.answers.read(data)
-                if answer is not None and self._take_whole(answer):
-                    return
-            self._read_bytes += len(data)
-        failure: ProviderError | None = None
+        feed = self._feed
+        if feed is None:
+            self._receive(data)
+            return
+        # A stream on its way: nearly every read is one more piece of it.
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            if self.resting:
-                self._reusable = False  # the answer is whole; only what follows it is broken
-            else:
-                failure = self._failure or self._error(
-                    FailureKind.MALFORMED, "the answer is not proper HTTP", repr(error)
-                )
+        except _NOT_HTTP as error:
+            self._parsed(len(data), self._broken(error))
+            return
         pieces = self._pieces
-        if response is not None:
-            if len(pieces) == 1 and failure is None and not self.resting and response.feed is not None:
-                # A stream on its way: nearly every read is one more piece of it.
-                self._read_bytes = 0
-                response.began = True
-                response.feed(pieces.pop())
-                return
-            self._read_bytes += len(data)
-        self._parsed(failure)
+        if len(pieces) == 1 and not self.resting:
+            self._read_bytes = 0
+            feed(pieces.pop())
+        else:
+            self._parsed(len(data))
 
-    def _parsed(self, failure: ProviderError | None) -> None:
-        """Hand on what the parser has made of a read."""
+    def _receive(self, data: bytes) -> None:
+        """Take bytes of an answer of which nothing has been handed on yet, or that is not taken piece by piece."""
+        if self.resting:
+            # Nobody asked for these bytes, so whatever came next could not be told from them.
+            self.abort()
+            return
+        if self._response is None and not self._read_bytes:
+            answer = self._pool.answers.read(data)
+            if answer is not None and self._take_whole(answer):
+                return
+        failure = None
+        self._read_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except _NOT_HTTP as error:
+            failure = self._broken(error)
+        self._parsed(0, failure)
+
+    def _broken(self, error: Exception) -> ProviderError | None:
+        if self.resting:
+            self._reusable = False  # the answer is whole; only what follows it is broken
+            return None
+        return self._failure or self._error(FailureKind.MALFORMED, "the answer is not proper HTTP", repr(error))
+
+    def _parsed(self, size: int, failure: ProviderError | None = None) -> None:
+        """Hand on what the parser has made of a read, of which *size* bytes are still to be counted."""
+        self._read_bytes += size
         response = self._response
         if response is None:
             if failure is None and self._read_bytes > MAX_HEAD_BYTES:
@@ -176,7 +192,7 @@ class Connection(asyncio.Protocol):
             body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
             pieces.clear()
         if self.resting:
-            self._response = None
+            self._response = self._feed = None
             self._settle()
             response.end(body)
             return
@@ -184,6 +200,8 @@ class Connection(asyncio.Protocol):
             response.began = True
             self._read_bytes = 0  # counts from here on what is no body: extensions of chunks, and trailers
             response.take(body)
+            if self._response is response:
+                self._feed = response.feed
         elif failure is None and self._read_bytes > 2 * MAX_HEAD_BYTES:  # the first of it can have been the head
             failure = self._error(FailureKind.TOO_LARGE, "the answer's trailers are too large")
         if failure is not None:
@@ -296,7 +314,7 @@ class Connection(asyncio.Protocol):
 
     def _detach(self) -> None:
         self.resting = True
-        self._response = self._waiter = None
+        self._response = self._waiter = self._feed = None
         self._pool.idle.pop(self, None)
 
     def _stop(self, kind: FailureKind, words: str, detail: str = "") -> None:

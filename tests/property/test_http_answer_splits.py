@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from adapters.errors import ProviderError
 from adapters.types import FailureKind
 from gateway.upstream.base import Origin
-from gateway.upstream.connection import Connection
+from gateway.upstream.connection import MAX_HEAD_BYTES, Connection
 from gateway.upstream.pool import OriginPool
 from tests.fakes.body_sink import CollectingSink
 
@@ -143,3 +143,12 @@ def test_a_damaged_answer_ends_in_an_answer_or_one_typed_error(
     )
     if found.error is not None:
         assert not found.kept or found.error is FailureKind.BAD_ENCODING
+
+
+def test_what_is_no_body_counts_from_the_last_piece_of_it(loop: asyncio.AbstractEventLoop) -> None:
+    head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+    apart = [b"1;%b\r\n" % (b"a" * 100), b"x\r\n"] * (MAX_HEAD_BYTES // 40)
+    got = outcome(loop, [head, *apart, b"0\r\n\r\n"])
+    assert (got.error, got.body, got.kept) == (None, b"x" * (len(apart) // 2), True)
+    got = outcome(loop, [head, *apart, b"1;", *[b"a" * 1000] * (MAX_HEAD_BYTES // 400)])
+    assert (got.error, got.kept) == (FailureKind.TOO_LARGE, False)
