@@ -94,13 +94,15 @@ async def test_the_gateway_itself_never_imports_the_library(log: Path) -> None:
 async def test_what_the_provider_refuses_comes_back_as_such(log: Path) -> None:
     async with bridged_gateway(bridge(log), "m", "limited") as gateway:
         limited = await gateway.chat(timeout=30, model="limited")
-        lacking = await gateway.chat(timeout=30, seed=1)
+        lacking = await gateway.chat("x-gateway-unsupported: reject", timeout=30, seed=1)
+        learned = await gateway.chat(timeout=30, seed=1)
 
     assert limited.status == 429
     assert "slow down" in limited.json["error"]["message"]
     assert lacking.status == 400
     assert "acme does not support parameters: ['seed']" in lacking.json["error"]["message"]
     assert "litellm" not in lacking.json["error"]["message"].replace("litellm_bridge", "")
+    assert (learned.status, learned.headers["x-gateway-adjusted"]) == (200, "seed=dropped")
 
 
 async def test_an_error_in_a_stream_ends_it_without_done(log: Path) -> None:
