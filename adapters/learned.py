@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, Final, Protocol
 
 from adapters.draft import Draft, Unsupported
 from adapters.errors import ProviderError
@@ -20,10 +20,11 @@ from adapters.limit_patches import NEW_LIMIT, OLD_LIMIT
 from adapters.message_facts import ALL, KNOWN_PARTS, MessageFacts
 from adapters.message_patches import MessagePatches
 from adapters.patches import ADVISORY, CONTRACT, Patch, is_neutral, leave_out
-from adapters.shapes.base import Caller, Continue, Outcome, Shape
+from adapters.shapes.again import AskAgain
+from adapters.shapes.base import Shape
 from adapters.told import Told, told_by
 from adapters.tool_patches import FUNCTION_MEMBERS, CleanTools
-from adapters.types import Action, Body, FailureKind, Operation
+from adapters.types import Action, FailureKind, Operation
 from adapters.vocabulary import MessageRule, ToolCallIds
 
 _OF_THE_REQUEST: Final = frozenset((FailureKind.BAD_REQUEST, FailureKind.UNSUPPORTED_PARAMETER))
@@ -73,25 +74,6 @@ class Pupil(Protocol):
         """Lay *overrides* and further *conflicts* over the target's facts."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AskOtherwise:
-    """The same request, now that more is known of the target."""
-
-    param: str
-    action: Action
-    lossy: ClassVar[bool] = False
-    triggers: ClassVar[frozenset[str]] = frozenset()
-
-    def applies(self, draft: Draft) -> bool:
-        return True
-
-    def first(self, body: Body) -> Body:
-        return body
-
-    async def answer(self, body: Body, caller: Caller) -> Outcome:
-        return Continue(body)
-
-
 @dataclass(frozen=True, slots=True)
 class LeaveOutAsTold:
     """Leave out what the target has refused, as far as that may be."""
@@ -137,7 +119,7 @@ class LearnedRefusals:
             for lesson in self._lessons:
                 found = lesson(draft, told)
                 if found is not None:
-                    return AskOtherwise(*found)
+                    return AskAgain(*found)
         return None
 
     def worked(self) -> None:
@@ -220,7 +202,7 @@ class LearnedFeatures:
         if found is None:
             return None
         self._pupil.learn_facts(found.overrides, found.conflicts)
-        return AskOtherwise(found.param, Action.EMULATED)
+        return AskAgain(found.param, Action.EMULATED)
 
     def worked(self) -> None:
         """As above."""

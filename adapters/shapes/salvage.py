@@ -7,21 +7,21 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import msgspec
 
 from adapters.draft import Draft
 from adapters.errors import ProviderError
 from adapters.repair.calls import written_calls
+from adapters.shapes.again import TOOLS, AskAgain
 from adapters.shapes.base import Answer, Caller, Continue, Outcome, Shape
 from adapters.shapes.bodies import is_used, value_of
 from adapters.shapes.json_answer import json_in
 from adapters.shapes.json_schema import Schema
 from adapters.shapes.tool_schema import made_call, read_tools
-from adapters.shapes.tools_refused import AskAgain
 from adapters.spec import ErrorCaseSpec
-from adapters.types import Body, Operation
+from adapters.types import Action, Body, Operation
 
 _LONGEST: Final = 65_536
 # How Llama and Qwen write calls when they do not write plain JSON: <function=name>{…}</function>,
@@ -42,19 +42,19 @@ class SalvageCall:
         known = any(
             failure.status in case.status and (case.code is None or case.code == failure.code) for case in self._cases
         )
-        return _Salvaged(failure.failed_generation) if known else None
+        if not known:
+            return None
+        return _Salvaged("tools", Action.EMULATED, triggers=TOOLS, generation=failure.failed_generation)
 
     def worked(self) -> None:
         """Nothing to remember: the next request is answered by another throw of the dice."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Salvaged(AskAgain):
     """The calls that the model wrote; the same request once more where there are none."""
 
-    generation: str | None
-
-    lossy: ClassVar[bool] = False
+    generation: str | None = None
 
     async def answer(self, body: Body, caller: Caller) -> Outcome:
         calls = _calls_in(self.generation or "", body)

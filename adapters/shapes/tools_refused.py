@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from adapters.draft import Draft
 from adapters.errors import ProviderError
-from adapters.shapes.base import Caller, Continue, Outcome, Shape
+from adapters.shapes.again import TOOLS, AskAgain
+from adapters.shapes.base import Shape
 from adapters.shapes.bodies import is_used
 from adapters.spec import ErrorCaseSpec
-from adapters.types import Action, Body, Operation
+from adapters.types import Action, Operation
 
 
 class LearnedTools:
@@ -37,26 +36,7 @@ class LearnedTools:
             return None
         # Perhaps not the first to say so: requests that were on their way before it was known end like that one.
         self._lacking = True
-        return AskAgain()
+        return AskAgain("tools", Action.EMULATED, lossy=True, triggers=TOOLS)
 
     def worked(self) -> None:
         """It was known before."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskAgain:
-    """The same request, now that more is known of the target."""
-
-    param: ClassVar[str] = "tools"
-    action: ClassVar[Action] = Action.EMULATED
-    lossy: ClassVar[bool] = True
-    triggers: ClassVar[frozenset[str]] = frozenset(("tools",))
-
-    def applies(self, draft: Draft) -> bool:
-        return True
-
-    def first(self, body: Body) -> Body:
-        return body
-
-    async def answer(self, body: Body, caller: Caller) -> Outcome:
-        return Continue(body)
