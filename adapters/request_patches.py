@@ -35,8 +35,8 @@ _OWN: Final = frozenset((
     "reasoning_effort", "stream", "web_search_options",
 ))  # fmt: skip
 """Parameters that are compiled each in its own way."""
-_FIRST: Final = ("web_search_options",)
-"""Patched before others, because it brings tools that others have to see."""
+_FIRST: Final = ("web_search_options", "reasoning_effort")
+"""Patched before others, in this order: the one brings tools, the other has become what others do not go with."""
 _MOST_CHOICES: Final = 128
 
 
@@ -75,11 +75,15 @@ def compile_patches(
     return RequestPatches(
         {
             param: patches[0] if len(patches) == 1 else InTurn(param, tuple(patches))
-            for param, patches in sorted(compiled.items(), key=lambda item: (item[0] not in _FIRST, item[0]))
+            for param, patches in sorted(compiled.items(), key=lambda item: (_place(item[0]), item[0]))
         },
         frozenset(special),
         frozenset(unknown),
     )
+
+
+def _place(param: str) -> int:
+    return _FIRST.index(param) if param in _FIRST else len(_FIRST)
 
 
 def _left_to_the_allow_list(spec: ProviderSpec, patch: Patch) -> bool:

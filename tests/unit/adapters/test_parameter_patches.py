@@ -168,6 +168,15 @@ def test_no_effort_switches_thinking_off_where_there_is_a_switch() -> None:
     assert "reasoning_effort=mapped" in sent.told
 
 
+@pytest.mark.parametrize("other", [{"logprobs": True}, {"tools": [{"type": "function", "function": {"name": "f"}}]}])
+def test_what_does_not_go_with_an_effort_sees_the_one_that_is_sent(other: dict[str, Any]) -> None:
+    """This model always thinks, so that ``none`` is sent as the least it can do."""
+    always, never = adapter_of("openai", "gpt-6-astra"), adapter_of("openai", "gpt-6-sol")
+    with pytest.raises(ProviderError, match="go together"):
+        sent_by(always, reasoning_effort="none", **other)
+    assert sent_by(never, reasoning_effort="none", **other).body["reasoning_effort"] == "none"
+
+
 def test_a_word_outside_the_list_is_left_out() -> None:
     assert sent_by(adapter_of("cerebras"), max_tokens=9, service_tier="scale").told == ["service_tier=dropped"]
     assert sent_by(adapter_of("cerebras"), max_tokens=9, service_tier="flex").told == []
