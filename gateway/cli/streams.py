@@ -24,8 +24,8 @@ def prepare_streams() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
     sys.stdin = sys.stdin or open(0, encoding="utf-8")  # noqa: SIM115 - open as long as the process
-    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8")  # noqa: SIM115 - likewise
-    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8")  # noqa: SIM115 - likewise
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8")  # noqa: SIM115 - open as long as the process
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8")  # noqa: SIM115 - open as long as the process
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A name that the terminal has no letters for is shown by numbers, as standard error does it, and stops nothing.
         sys.stdout.reconfigure(errors="backslashreplace")
