@@ -6,6 +6,7 @@ import contextlib
 import gc
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,16 @@ from tests.fakes.price_snapshot import SNAPSHOT
 # How long an example takes tells how busy the machine is, and nothing about the code.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that may take longest, so that the others are done while an hour's soak goes on."""
+    allowed: dict[Path, float] = {}
+    for item in items:
+        mark = item.get_closest_marker("timeout")
+        allowed[item.path] = max(allowed.get(item.path, 0.0), mark.args[0] if mark is not None and mark.args else 0.0)
+    items.sort(key=lambda item: allowed[item.path], reverse=True)
 
 
 def pytest_collection_finish() -> None:
