@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+import policies.retry
 from adapters.catalogue.snapshot import Snapshot
 from tests.fakes.price_snapshot import SNAPSHOT
 
@@ -40,6 +41,13 @@ def price_snapshot(monkeypatch: pytest.MonkeyPatch) -> Snapshot:
     """The tests' own snapshot of price lists, in place of the one that is shipped."""
     monkeypatch.setattr("adapters.catalogue.merged.shipped_snapshot", lambda: SNAPSHOT)
     return SNAPSHOT
+
+
+@pytest.fixture
+def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits between tries that a test can sit out."""
+    monkeypatch.setattr(policies.retry, "BASE_BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr(policies.retry, "MAX_BACKOFF_SECONDS", 0.02)
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def words(*texts: str) -> list[bytes]:
 
 
 def stream(*events: bytes, end: bool = True) -> Script:
-    """A stream of *events*, one write each; without *end* the body stays open."""
+    """A stream of *events*, or pieces of such, one write each; without *end* the body stays open."""
     return [chunked_head(), *(chunk(one) for one in events), *([LAST_CHUNK] if end else [])]
 
 

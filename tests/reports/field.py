@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.fakes.gateway import RunningGateway, config, running_gateway
-from tests.fakes.openai_answers import completion, good_stream, payloads, refusal
+from tests.fakes.openai_answers import completion, delta, good_stream, payloads, refusal
 from tests.fakes.raw_client import Answer
 from tests.fakes.scripted_server import RecordedRequest, Script, ScriptedServer
 from tests.fakes.scripted_server import answer as wire_answer
@@ -41,6 +41,8 @@ PERSON: Json = {
     "additionalProperties": False,
 }
 AS_PERSON: Json = {"type": "json_schema", "json_schema": {"name": "person", "strict": True, "schema": PERSON}}
+HELLO = delta(role="assistant", content="hello")
+"""The first event of a stream that says hello in one."""
 
 
 def call(call_id: str, name: str = "get_weather", arguments: Any = '{"city":"Oslo"}') -> Json:
@@ -52,6 +54,12 @@ def saying(message: Json, finish: str | None = "stop", **members: Any) -> bytes:
     """A whole answer with this message."""
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
     return wire_answer(json.dumps(completion(**{"choices": [choice], **members})).encode())
+
+
+def told(body: Any, status: int = 200, content_type: str = "application/json", headers: str = "") -> Script:
+    """What an upstream answers, in whatever shape."""
+    sent = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    return [wire_answer(sent, status, content_type, headers)]
 
 
 def hello(request: RecordedRequest) -> Script:

@@ -9,16 +9,11 @@ from typing import Any
 
 import pytest
 
-import policies.retry
 from tests.fakes.gateway import config, running_gateway
 from tests.fakes.openai_answers import ROLE, delta, event, payloads, stream, whole
 from tests.fakes.scripted_server import RecordedRequest, Script, ScriptedServer, answer
 
-
-@pytest.fixture(autouse=True)
-def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policies.retry, "BASE_BACKOFF_SECONDS", 0.01)
-    monkeypatch.setattr(policies.retry, "MAX_BACKOFF_SECONDS", 0.02)
+pytestmark = pytest.mark.usefixtures("short_backoff")
 
 
 @dataclass(frozen=True)
