@@ -12,6 +12,7 @@ from adapters.draft import AnswerNeeds
 from adapters.embeddings import MissingVectorsError, lengths
 from adapters.errors import TOOL_CALL_MISSING, ProviderError
 from adapters.failures import ErrorFields, read_error
+from adapters.finite import with_finite_numbers
 from adapters.patches import unsupported
 from adapters.repair.forced import lacks_call
 from adapters.repair.machine import AnswerFailedError
@@ -65,7 +66,7 @@ def read_whole(
     elif content_type.startswith("text/html"):
         raise _not_an_answer(provider, content_type)
     try:
-        answer = answers.read_answer(body)
+        body, answer = _read(body, operation)
     except msgspec.DecodeError:
         raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with something that is not JSON.") from None
     if answers.has_error(answer):
@@ -86,6 +87,18 @@ def read_whole(
         raise ProviderError(FailureKind.EMPTY, f"{provider} answered with {missing}.") from None
     except answers.UnreadableError:
         raise ProviderError(FailureKind.MALFORMED, f"{provider} answered with something of no known shape.") from None
+
+
+def _read(body: bytes, operation: Operation) -> tuple[bytes, answers.Answer]:
+    """*body* as JSON, and what is in it; `msgspec.DecodeError` where it is none."""
+    try:
+        return body, answers.read_answer(body)
+    except msgspec.DecodeError:
+        # A vector with a number that is none is worth nothing; any other answer is worth the same.
+        finite = with_finite_numbers(body) if operation is not Operation.EMBEDDINGS else None
+        if finite is None:
+            raise
+        return finite, answers.read_answer(finite)
 
 
 def _check_length(answer: answers.Answer, dimensions: int, provider: str) -> None:
@@ -142,7 +155,7 @@ def as_stream(body: bytes, operation: Operation, provider: str) -> bytes:
     if begins_stream(body):
         return body
     try:
-        answer = answers.read_answer(body)
+        body, answer = _read(body, operation)
         if answers.has_error(answer):
             payloads = [b'{"error":' + bytes(answer.error) + b"}"]
         elif answers.is_complete(answer, operation):

@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from adapters.finite import with_finite_numbers
+
 DONE: Final = b"[DONE]"
 
 
@@ -14,8 +16,10 @@ def payloads_in(data: bytes) -> list[bytes] | None:
 
     A comment that was sent as data holds none (mnfst/llm-gateway#2053). Several lines of data are several payloads
     where the blank lines between the events are missing (Wei-Shaw/sub2api#1471), and some say ``data:`` twice
-    (openclaw/openclaw#97474).
+    (openclaw/openclaw#97474). What is JSON but for numbers that JSON does not have is one payload.
     """
+    if (finite := with_finite_numbers(data)) is not None:
+        return [finite]
     lines = [_without_field(line.strip()) for line in data.split(b"\n")]
     found = [line for line in lines if line and not line.startswith(b":")]
     if found == [data] or not all(line == DONE or line.startswith(b"{") for line in found):
