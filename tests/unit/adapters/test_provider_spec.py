@@ -1,51 +1,20 @@
-"""Provider files that are wrong are refused with file and line; overrides change one entry and nothing else."""
+"""A provider file is read, or refused with file and line; what it says by model and by condition."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
-from adapters.registry import SpecError, load_spec, read_spec
-from adapters.spec import FROM_CONFIG, Condition, ConditionKind, Patch, ProviderSpec, Support
+from adapters.registry import SpecError, load_spec
+from adapters.spec import Condition, ConditionKind, Patch, Support
 from adapters.spec_request import read_condition
 from adapters.vocabulary import ToolCallIds
-
-GOOD = """\
-schema: 1
-id: acme
-name: Acme
-kind: hosted
-as_of: 2026-11-30
-transport:
-  base_url: https://api.acme.example/v1
-  auth: {header: Authorization, scheme: Bearer, env: ACME_API_KEY}
-  unknown_body_fields: {support: rejected, status: 400}
-endpoints:
-  chat_completions: {path: /chat/completions, support: native}
-messages:
-  content_parts: {text: native, image_url: bytes}
-  rules: [unique_tool_call_ids]
-params:
-  max_completion_tokens: {support: renamed, to: max_tokens, src: [docs]}
-  n: {support: limited, max: 1, patch: fan_out, src: [transport]}
-conflicts:
-  - {when: [tools, "no_stream", "model~big"], result: 400, patch: two_phase}
-finish_reason: {values: [stop, eos], nonstandard: {eos: stop}}
-errors: {envelope: flat}
-sources: {docs: chat completions reference}
-"""
-
-
-def _read(tmp_path: Path, text: str) -> ProviderSpec:
-    path = tmp_path / "acme.yaml"
-    path.write_text(text, encoding="utf-8")
-    return read_spec(path)
+from tests.unit.adapters.provider_file import GOOD, read_acme
 
 
 def test_a_right_file_is_read(tmp_path: Path) -> None:
-    spec = _read(tmp_path, GOOD)
+    spec = read_acme(tmp_path, GOOD)
 
     assert spec.params["max_completion_tokens"].to == "max_tokens"
     assert spec.params["n"].patch is Patch.FAN_OUT
@@ -103,7 +72,7 @@ def test_a_right_file_is_read(tmp_path: Path) -> None:
 def test_a_wrong_file_is_refused_with_the_line(tmp_path: Path, old: str, new: str, place: str, message: str) -> None:
     assert old in GOOD
     with pytest.raises(SpecError) as caught:
-        _read(tmp_path, GOOD.replace(old, new, 1))
+        read_acme(tmp_path, GOOD.replace(old, new, 1))
 
     report = str(caught.value)
     assert f"acme.yaml:{place}\n" in report
@@ -112,7 +81,7 @@ def test_a_wrong_file_is_refused_with_the_line(tmp_path: Path, old: str, new: st
 
 def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
-        _read(
+        read_acme(
             tmp_path, GOOD.replace("fan_out", "fan").replace("kind: hosted", "kind: rented").replace("[docs]", "[doc]")
         )
 
@@ -121,66 +90,6 @@ def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
         "kind",
         "params.n.patch",
     ]
-
-
-HEAD = "schema: 1\nid: {id}\nname: X\nkind: engine\nas_of: 2026-11-30\ninherits: {parent}\n"
-
-
-def _heir(tmp_path: Path, name: str, parent: str, text: str = "") -> Path:
-    path = tmp_path / f"{name}.yaml"
-    path.write_text(HEAD.format(id=name, parent=parent) + text, encoding="utf-8")
-    return path
-
-
-def test_an_inheriting_file_takes_params_and_keeps_its_own_name(tmp_path: Path) -> None:
-    _read(tmp_path, GOOD)
-    spec = read_spec(
-        _heir(tmp_path, "child", "acme", "params: {n: {support: native, src: [own, docs]}}\nsources: {own: x}\n")
-    )
-
-    assert spec.name == "X"
-    assert spec.params["n"].support is Support.NATIVE
-    assert spec.params["n"].max is None, "an entry is replaced as a whole"
-    assert spec.params["max_completion_tokens"].to == "max_tokens"
-    assert set(spec.sources) == {"docs", "own"}
-
-
-def test_files_inherit_over_several_levels_and_know_their_line(tmp_path: Path) -> None:
-    _read(tmp_path, GOOD)
-    _heir(tmp_path, "child", "acme", "params: {n: {max: 4}}\nmessages: {content_parts: {image_url: absent}}\n")
-    spec = read_spec(_heir(tmp_path, "grandchild", "child", "params: {n: {status: 422}}\n"))
-
-    assert spec.lineage == ("child", "acme")
-    assert (spec.params["n"].max, spec.params["n"].status, spec.params["n"].patch) == (4, 422, Patch.FAN_OUT)
-    assert spec.messages.content_parts == {"text": "native", "image_url": "absent"}
-
-
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({"child": "child"}, "child.yaml:6:11  inherits\n  it inherits from itself: child -> child"),
-        ({"child": "b", "b": "c", "c": "b"}, "c.yaml:6:11  inherits\n  it inherits from itself: b -> c -> b"),
-        ({"child": "vlm"}, "there is no provider file 'vlm.yaml'. Did you mean 'vllm'?"),
-    ],
-)
-def test_a_file_that_cannot_inherit_is_refused_with_the_line(
-    tmp_path: Path, files: dict[str, str], message: str
-) -> None:
-    for name, parent in files.items():
-        _heir(tmp_path, name, parent)
-
-    with pytest.raises(SpecError) as caught:
-        read_spec(tmp_path / "child.yaml")
-
-    assert message in str(caught.value)
-
-
-def test_a_source_keeps_its_meaning_down_the_line(tmp_path: Path) -> None:
-    _read(tmp_path, GOOD)
-    heir = _heir(tmp_path, "child", "acme", "sources: {docs: something else}\n")
-
-    with pytest.raises(SpecError, match=r"child\.yaml:7:11  sources\.docs\n  'docs' is a source of 'acme' already"):
-        read_spec(heir)
 
 
 @pytest.mark.parametrize(
@@ -243,69 +152,3 @@ def test_what_a_listed_model_lacks_is_emulated_or_left_to_the_class_of_the_param
     assert (params["stop"].support, params["stop"].patch) == (Support.REJECTED, Patch.CLIENT_SIDE_STOP)
     assert (params["temperature"].support, params["temperature"].patch) == (Support.REJECTED, None)
     assert params["seed"].support is not Support.REJECTED
-
-
-def test_overrides_replace_an_entry_and_leave_the_rest() -> None:
-    spec = load_spec("vllm")
-    changed = spec.with_overrides(
-        {
-            "params": {"max_completion_tokens": {"support": "renamed", "to": "max_tokens"}},
-            "transport": {"keep_alive": False},
-        }
-    )
-
-    assert changed.params["max_completion_tokens"].to == "max_tokens"
-    assert changed.params["max_completion_tokens"].src == (FROM_CONFIG,)
-    assert changed.params["n"] == spec.params["n"]
-    assert not changed.transport.keep_alive
-    assert changed.transport.health == spec.transport.health
-    assert spec.params["max_completion_tokens"].support is Support.NATIVE, "the shared spec never changes"
-
-
-def test_an_override_without_support_changes_only_what_it_names() -> None:
-    changed = load_spec("vllm").with_overrides({"params": {"stop": {"max_items": 16}}})
-
-    assert changed.params["stop"].max_items == 16
-    assert changed.params["stop"].support is Support.LIMITED
-    assert changed.params["stop"].patch is Patch.CLIENT_SIDE_STOP
-
-
-def test_a_targets_overrides_lie_over_its_providers() -> None:
-    ours = {
-        "messages": {"single_system": True, "content_parts": {"image_url": "bytes"}},
-        "context": {"overflow": "cuts_prompt"},
-        "reasoning": {"think_tags": ["qwen3"]},
-        "params": {"response_format.json_schema": {"dialect": {"place": "value"}}},
-        "errors": {"envelope": "detail"},
-    }
-    theirs = {"messages": {"single_system": False}, "conflicts": [{"when": ["n>1", "stream"], "result": 400}]}
-    changed = load_spec("vllm").with_overrides(ours).with_overrides(theirs)
-
-    assert not changed.messages.wants_single_system("qwen3.8-27b")
-    assert changed.messages.content_parts["image_url"] == "bytes"
-    assert changed.messages.content_parts["text"] == "native"
-    assert changed.context.count_first
-    assert changed.reasoning.tags_for("qwen3-8b")
-    assert changed.params["response_format.json_schema"].dialect is not None
-    assert changed.errors.envelope == "detail"
-    assert changed.errors.cases == load_spec("vllm").errors.cases
-    assert [condition.param for condition in changed.conflicts[0].conditions] == ["n", "stream"]
-
-
-def test_no_overrides_give_the_very_same_object() -> None:
-    spec = load_spec("vllm")
-
-    assert spec.with_overrides({}) is spec
-
-
-def test_overrides_are_as_strict_as_a_file() -> None:
-    with pytest.raises(ValidationError, match="not a parameter"):
-        load_spec("vllm").with_overrides({"params": {"max_tokns": {"support": "native"}}})
-
-
-@pytest.mark.parametrize("name", ["groq", "local"])
-def test_overriding_a_spec_with_its_own_facts_changes_nothing(name: str) -> None:
-    spec = load_spec(name)
-    same = spec.with_overrides({"messages": spec.messages.model_dump(exclude_unset=True)})
-
-    assert same == spec
