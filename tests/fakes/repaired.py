@@ -120,6 +120,12 @@ def repaired(
     return heard
 
 
+def repaired_text(text: str, size: int = 10_000, provider: str | Repair = "vllm", **options: Any) -> Heard:
+    """What a client hears of *text* that comes in pieces of *size* characters."""
+    pieces = (text[at : at + size] for at in range(0, len(text), size))
+    return repaired([ROLE, *(chunk(content=piece) for piece in pieces), STOP], provider, **options)
+
+
 def repaired_events(
     events: Sequence[StreamEvent],
     provider: str | Repair = "openai_compatible",
