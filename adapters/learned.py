@@ -16,12 +16,14 @@ from typing import Any, Final, Protocol
 from adapters.draft import Draft, Unsupported
 from adapters.errors import ProviderError
 from adapters.learned_facts import feature_refused
+from adapters.learned_schemas import PlainToolSchemas, keywords_refused
 from adapters.limit_patches import NEW_LIMIT, OLD_LIMIT
-from adapters.message_facts import ALL, KNOWN_PARTS, MessageFacts
+from adapters.message_facts import ALL, KNOWN_PARTS, MessageFacts, ReasoningDue
 from adapters.message_patches import MessagePatches
 from adapters.patches import ADVISORY, CONTRACT, Patch, is_neutral, leave_out
 from adapters.shapes.again import AskAgain
 from adapters.shapes.base import Shape
+from adapters.target import Target
 from adapters.told import Told, told_by
 from adapters.tool_patches import FUNCTION_MEMBERS, CleanTools
 from adapters.types import Action, FailureKind, Operation
@@ -41,6 +43,7 @@ _WORDS: Final = ("reasoning_effort", "verbosity", "service_tier")
 _OTHER_WORDS: Final = re.compile(r"must be (?:one of|either)|supported values|invalid value|not a valid|should be")
 _NUMBERS: Final = re.compile(r"(?<![\w.-])\d{1,9}\b")
 _MISSING: Final = re.compile(r"required|missing")
+_DUE: Final = re.compile(r"required|missing|must (?:be passed|include|contain|have|provide)")
 _EMPTY: Final = re.compile(
     r"\bnull\b|\bnone\b|nonetype|valid (?:string|list|dictionary|array)|expected an? "
     r"|empty array|empty list|too short|min(?:imum )?_?(?:length|items)|must not be empty|at least (?:one|1)\b"
@@ -54,6 +57,10 @@ class Pupil(Protocol):
     @property
     def message_facts(self) -> MessageFacts:
         """What it knows of the target's messages."""
+
+    @property
+    def target(self) -> Target:
+        """What it knows of the target as a whole."""
 
     def learn_patch(self, param: str, patch: Patch) -> None:
         """Call *patch* as well where *param* is in a request."""
@@ -159,13 +166,14 @@ class LearnedRefusals:
         if "tools" not in draft.body or not words & {"tools", "tool", "function", "strict"}:
             return None
         keep = FUNCTION_MEMBERS - {"strict"} if "strict" in words and told.unsupported else FUNCTION_MEMBERS
-        patch = CleanTools(keep, fill_parameters="parameters" in words and bool(_MISSING.search(told.text)))
-        tried = Draft(draft.body.copy(), draft.operation, draft.stream, draft.unsupported)
-        patch(tried)
-        if tried.body["tools"] == draft.body["tools"]:
-            return None
-        self._pupil.learn_patch("tools", patch)
-        return "tools", Action.REWRITTEN
+        clean = CleanTools(keep, fill_parameters="parameters" in words and bool(_MISSING.search(told.text)))
+        for patch in (PlainToolSchemas(keywords_refused(bytes(draft.body["tools"]), told)), clean):
+            tried = Draft(draft.body.copy(), draft.operation, draft.stream, draft.unsupported)
+            patch(tried)
+            if tried.body["tools"] != draft.body["tools"]:
+                self._pupil.learn_patch("tools", patch)
+                return "tools", Action.REWRITTEN
+        return None
 
     def _parameter(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
         named = told.named
@@ -198,7 +206,8 @@ class LearnedFeatures:
 
     def rescued(self, draft: Draft, failure: ProviderError) -> Shape | None:
         told = told_of_request(failure, draft)
-        found = feature_refused(draft, told) if told is not None else None
+        known = self._pupil.target.spec.params
+        found = feature_refused(draft, told, known) if told is not None else None
         if found is None:
             return None
         self._pupil.learn_facts(found.overrides, found.conflicts)
@@ -228,6 +237,10 @@ def _better_facts(known: MessageFacts, told: Told) -> Iterator[MessageFacts]:
         yield replace(known, rules=known.rules | {MessageRule.ASSISTANT_AFTER_TOOL}, always=True)
     if "must alternate" in text or "alternating roles" in text:
         yield replace(known, rules=known.rules | {MessageRule.ALTERNATING}, always=True)
+    if "reasoning_content" in text and _DUE.search(text):
+        # Models that think while they call tools want their thoughts back, which few clients keep.
+        for due in (ReasoningDue.WITH_CALLS, ReasoningDue.ALWAYS):
+            yield replace(known, reasoning_due=due, always=True)
     if "content" in text and "string" in text:
         yield replace(known, text_roles=frozenset((ALL,)), always=True)
     if "content" in text and (_MISSING.search(text) or _EMPTY.search(text)):

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from adapters.draft import Draft, Unsupported
+from adapters.learned_schemas import dialect_told, is_strict
 from adapters.shapes.bodies import is_used, value_of, wanted_format
+from adapters.spec_request import ParamSpec
 from adapters.told import Told
 from adapters.types import Operation
 from adapters.vocabulary import FROM_CONFIG
@@ -20,6 +22,7 @@ _LACKING: Final = re.compile(
     r"|can ?not be (?:used|combined)|at most|<=|less than|not implemented|expected|doesn'?t support"
 )
 _SCHEMA_IS_WRONG: Final = re.compile(r"invalid schema|schema for|invalid json ?schema")
+_SCHEMA: Final = "response_format.json_schema"
 _ALONE: Final = re.compile(r"(?<![\w.])n(?!\w)")
 
 
@@ -31,10 +34,17 @@ class Feature(NamedTuple):
     conflicts: Sequence[Mapping[str, Any]] = ()
 
 
-def feature_refused(draft: Draft, told: Told) -> Feature | None:
-    """The feature of *draft* that was refused, where it can be had by other means and the client may be given them."""
+def feature_refused(draft: Draft, told: Told, known: Mapping[str, ParamSpec] | None = None) -> Feature | None:
+    """The feature of *draft* that was refused, where it can be had by other means and the client may be given them.
+
+    *known* is what is known of the target's parameters.
+    """
     strict = draft.unsupported in (Unsupported.REJECT, Unsupported.DROP)
-    if draft.operation is not Operation.CHAT or strict or not (told.unsupported or _LACKING.search(told.text)):
+    if draft.operation is not Operation.CHAT or strict:
+        return None
+    if wanted_format(draft.body) == "json_schema" and (dialect := _dialect(draft, told, known or {})) is not None:
+        return dialect
+    if not (told.unsupported or _LACKING.search(told.text)):
         return None
     body, text = draft.body, told.text
     about_tools, about_format = "tool" in text or "function call" in text, _is_about_format(text)
@@ -57,6 +67,17 @@ def feature_refused(draft: Draft, told: Told) -> Feature | None:
     if re.search(r"(?:does not|doesn'?t) support (?:tools|tool|function)|tools? (?:is|are) not supported", text):
         return _lacks("tools", "emulate_tools")
     return None
+
+
+def _dialect(draft: Draft, told: Told, known: Mapping[str, ParamSpec]) -> Feature | None:
+    if not (_is_about_format(told.text) or "schema" in told.text or told.named == "response_format"):
+        return None
+    wanted, facts = draft.body["response_format"], known.get(_SCHEMA)
+    dialect = dialect_told(bytes(wanted), is_strict(wanted), facts.dialect if facts is not None else None, told)
+    if dialect is None:
+        return None
+    native = {} if facts is not None else {"support": "native"}
+    return Feature("response_format", {"params": {_SCHEMA: {**native, "dialect": dialect}}})
 
 
 def _is_about_format(text: str) -> bool:

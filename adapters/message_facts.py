@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Final
 
 from adapters.spec import ProviderSpec
@@ -31,6 +32,14 @@ _ORDER: Final = frozenset((
 ))  # fmt: skip
 """The rules about messages that valid ones may break."""
 _ID_PATTERNS: Final = {ToolCallIds.NINE_ALPHANUMERIC: r"^[a-zA-Z0-9]{9}$"}
+
+
+class ReasoningDue(StrEnum):
+    """Where a model that thinks wants to see what it has thought."""
+
+    NEVER = "never"
+    WITH_CALLS = "with_calls"
+    ALWAYS = "always"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,8 @@ class MessageFacts:
     call_function_fields: frozenset[str]
     ids: ToolCallIds | None
     rules: frozenset[MessageRule]
+    reasoning_due: ReasoningDue = ReasoningDue.NEVER
+    """Which messages of the assistant have to hold their reasoning."""
     always: bool = False
     """Messages have to be looked at even where no calls are in them."""
 

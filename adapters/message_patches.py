@@ -8,7 +8,7 @@ import msgspec
 
 from adapters.draft import Draft
 from adapters.message_check import MessageCheck
-from adapters.message_facts import MessageFacts
+from adapters.message_facts import MessageFacts, ReasoningDue
 from adapters.message_order import in_order, needs_order
 from adapters.message_rewrite import Rewriter
 from adapters.parameter_patches import raw
@@ -26,6 +26,7 @@ class MessagePatches:
     def __init__(self, facts: MessageFacts) -> None:
         self._facts = facts
         self._check = MessageCheck(facts)
+        self._due = facts.reasoning_due is not ReasoningDue.NEVER
         self._ordered = bool(facts.rules or facts.single_system or facts.system_to_user)
         self.always = facts.always
         """Whether messages have to be looked at even where no calls are in them."""
@@ -36,7 +37,7 @@ class MessagePatches:
         if not self.always and _CALLS not in bytes(given):
             return
         plain = self._check.read(given)
-        if plain is not None and not (self._ordered and needs_order(plain, self._facts)):
+        if plain is not None and not self._due and not (self._ordered and needs_order(plain, self._facts)):
             return
         try:
             messages = _decode(given)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from adapters.draft import Draft
-from adapters.message_facts import ALL, KNOWN_PARTS, REASONING_FIELDS, MessageFacts
+from adapters.message_facts import ALL, KNOWN_PARTS, REASONING_FIELDS, MessageFacts, ReasoningDue
 from adapters.patches import invalid, unsupported
 from adapters.types import Action
 
@@ -32,6 +32,9 @@ _SHOWN: Final = 40
 _RESULTS: Final = ("tool", "function")
 _TEXT_OF_RESPONSES: Final = ("input_text", "output_text")
 """What text is called in the API of responses, from which clients take it over."""
+_DUE: Final = "reasoning_content"
+_BLANK: Final = " "
+"""Reasoning that nobody knows any more; an empty text is none to some."""
 _SPEAKERS: Final = ("system", "developer", "user")
 _UNREADABLE: Final = "unreadable_arguments"
 
@@ -71,6 +74,7 @@ class Rewriter:
             self._answer(message)
         self._name(message)
         self._calls(message, number)
+        self._reasoning_due(message)
         if isinstance(message.get("tool_call_id"), str):
             message["tool_call_id"] = self._call_id(message["tool_call_id"])
         if not facts.cache_control and message.pop("cache_control", None) is not None:
@@ -124,6 +128,16 @@ class Rewriter:
         elif field not in message:
             message[field] = texts[0]
             self._told(REASONING, Action.RENAMED)
+
+    def _reasoning_due(self, message: Message) -> None:
+        """Give back what the model has thought, if only as a blank where the client did not keep it."""
+        due = self._facts.reasoning_due
+        if due is ReasoningDue.NEVER or message.get("role") != "assistant" or message.get(_DUE):
+            return
+        if due is ReasoningDue.ALWAYS or message.get("tool_calls"):
+            said = message.pop("reasoning", None)
+            message[_DUE] = said if isinstance(said, str) and said else _BLANK
+            self._told(REASONING, Action.REWRITTEN)
 
     def _result(self, message: Message) -> None:
         """What a tool has found out as text: agents pass objects on as they are, and nothing as null."""
