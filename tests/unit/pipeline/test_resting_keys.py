@@ -8,18 +8,10 @@ from typing import Any
 import pytest
 
 from tests.fakes.gateway import config, provider, running_gateway
-from tests.fakes.openai_answers import good_stream, refusal, whole
+from tests.fakes.openai_answers import good_stream, refusal
 from tests.fakes.scripted_server import RecordedRequest, Script, ScriptedServer, Sleep
-
-WAIT = "Retry-After: 20\r\n"
-LIMITED: Script = [refusal(429, "slow down", WAIT)]
-BUSY: Script = [refusal(503, "full", WAIT)]
-GOOD: Script = [whole()]
-
-
-def first_then(first: Script, later: Script = GOOD) -> Any:
-    """*first* for the first request, *later* for the others."""
-    return lambda request: first if request.number == 1 else later
+from tests.fakes.shapes import in_turn
+from tests.unit.pipeline.resting import BUSY, GOOD, LIMITED
 
 
 def keys_of(server: ScriptedServer) -> list[str]:
@@ -60,7 +52,7 @@ async def test_a_key_that_is_used_up_leaves_the_work_to_the_others_and_their_res
 
 
 async def test_an_overloaded_server_rests_whichever_key_is_used() -> None:
-    async with ScriptedServer(first_then(BUSY)) as one, running_gateway(two_keys(one)) as gateway:
+    async with ScriptedServer(in_turn(BUSY, GOOD)) as one, running_gateway(two_keys(one)) as gateway:
         got = [await gateway.chat() for _ in range(2)]
     assert [answer.status for answer in got] == [503, 503]
     assert len(one.requests) == 1
@@ -89,7 +81,7 @@ async def test_a_limit_that_one_of_several_requests_meets_lets_the_target_rest(s
 
 
 async def test_rests_outlive_a_reload() -> None:
-    async with ScriptedServer(first_then(LIMITED)) as one:
+    async with ScriptedServer(in_turn(LIMITED, GOOD)) as one:
         settings = config(one)
         async with running_gateway(settings) as gateway:
             await gateway.chat()
@@ -103,7 +95,7 @@ async def test_rests_outlive_a_reload() -> None:
 
 
 async def test_a_new_key_does_not_rest() -> None:
-    async with ScriptedServer(first_then(LIMITED)) as one:
+    async with ScriptedServer(in_turn(LIMITED, GOOD)) as one:
         settings = config(one)
         async with running_gateway(settings) as gateway:
             await gateway.chat()
@@ -116,7 +108,7 @@ async def test_a_new_key_does_not_rest() -> None:
 
 async def test_the_health_of_a_target_is_a_gauge() -> None:
     async with (
-        ScriptedServer(first_then(LIMITED)) as one,
+        ScriptedServer(in_turn(LIMITED, GOOD)) as one,
         ScriptedServer(GOOD) as two,
         running_gateway(config(one, two)) as gateway,
     ):

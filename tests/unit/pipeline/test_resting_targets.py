@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-import email.utils
 import json
-import time
-from typing import Any
 
 import pytest
 
-from tests.fakes.gateway import RunningGateway, config, running_gateway
-from tests.fakes.openai_answers import ROLE, delta, event, good_stream, payloads, refusal, stream, whole
+from tests.fakes.gateway import config, running_gateway
+from tests.fakes.openai_answers import good_stream, refusal
 from tests.fakes.scripted_server import RecordedRequest, Script, ScriptedServer
-
-WAIT = "Retry-After: 20\r\n"
-LIMITED: Script = [refusal(429, "slow down", WAIT)]
-BUSY: Script = [refusal(503, "full", WAIT)]
-GOOD: Script = [whole()]
-
-
-def first_then(first: Script, later: Script = GOOD) -> Any:
-    """*first* for the first request, *later* for the others."""
-    return lambda request: first if request.number == 1 else later
-
-
-class Ahead:
-    """The gateway's clock, which a test can put forward."""
-
-    def __init__(self, gateway: RunningGateway) -> None:
-        self.seconds = 0.0
-        gateway.services.clock = lambda: time.monotonic() + self.seconds
+from tests.fakes.shapes import in_turn
+from tests.unit.pipeline.resting import BUSY, GOOD, LIMITED, WAIT, Ahead
 
 
 async def test_while_one_target_rests_the_other_takes_all_requests() -> None:
     async with (
-        ScriptedServer(first_then(LIMITED)) as one,
+        ScriptedServer(in_turn(LIMITED, GOOD)) as one,
         ScriptedServer(GOOD) as two,
         running_gateway(config(one, two)) as gateway,
     ):
@@ -63,7 +44,7 @@ async def test_while_all_rest_a_request_is_refused_at_once(
     script: Script, status: int, code: str, kind: str, streamed: bool
 ) -> None:
     good = good_stream() if streamed else GOOD
-    async with ScriptedServer(first_then(script, good)) as one, running_gateway(config(one)) as gateway:
+    async with ScriptedServer(in_turn(script, good)) as one, running_gateway(config(one)) as gateway:
         clock = Ahead(gateway)
         await gateway.chat(stream=streamed)
         clock.seconds = 5
@@ -100,85 +81,6 @@ async def test_the_refusal_names_the_first_target_to_come_back() -> None:
     assert (len(one.requests), len(two.requests)) == (1, 1)
 
 
-def in_words(seconds: int) -> str:
-    return email.utils.formatdate(time.time() + seconds, usegmt=True)
-
-
-FORMS = [
-    pytest.param("openai_compatible", lambda: "Retry-After: 20\r\n", 20, id="seconds"),
-    pytest.param("openai_compatible", lambda: "Retry-After: 19.25\r\n", 20, id="decimals"),
-    pytest.param("openai_compatible", lambda: f"Retry-After: {in_words(20)}\r\n", 20, id="date"),
-    pytest.param("openai_compatible", lambda: f"Retry-After: {int(time.time()) + 20}\r\n", 20, id="since-1970"),
-    pytest.param("openai_compatible", lambda: "retry-after-ms: 19500\r\nRetry-After: 60\r\n", 20, id="milliseconds"),
-    pytest.param("openai_compatible", lambda: "Retry-After: 100000\r\n", 300, id="capped"),
-    pytest.param(
-        "openai_compatible",
-        lambda: "x-ratelimit-remaining-requests: 0\r\nx-ratelimit-reset-requests: 20s\r\n",
-        20,
-        id="reset",
-    ),
-    pytest.param(
-        "groq",
-        lambda: (
-            "x-ratelimit-remaining-requests: 7\r\nx-ratelimit-reset-requests: 1h0m0s\r\n"
-            "x-ratelimit-remaining-tokens: 0\r\nx-ratelimit-reset-tokens: 19.56s\r\n"
-        ),
-        20,
-        id="groq",
-    ),
-    pytest.param(
-        "cerebras",
-        lambda: "x-ratelimit-remaining-tokens-minute: 0\r\nx-ratelimit-reset-tokens-minute: 19.38286\r\n",
-        20,
-        id="cerebras",
-    ),
-    pytest.param("together", lambda: "x-ratelimit-reset: 20\r\n", 20, id="together"),
-]
-
-
-@pytest.mark.parametrize(("kind", "headers", "seconds"), FORMS)
-async def test_a_rest_is_understood_in_every_form(kind: str, headers: Any, seconds: int) -> None:
-    async with ScriptedServer([refusal(429, "no", headers())]) as one, ScriptedServer(GOOD) as two:
-        settings = config(one, two)
-        settings["providers"]["p1"]["type"] = kind
-        settings["models"]["alone"] = {"targets": settings["models"]["m"]["targets"][:1]}
-        async with running_gateway(settings) as gateway:
-            for _ in range(2):
-                assert (await gateway.chat()).headers["x-gateway-target"] == "p2/up2"
-            refused = await gateway.chat(model="alone")
-    assert refused.status == 429
-    assert seconds - 2 <= int(refused.headers["retry-after"]) <= seconds
-    assert len(one.requests) == 1, "another name for the same target rests with it"
-
-
-@pytest.mark.parametrize("where", ["message", "event"])
-async def test_a_rest_that_is_asked_for_in_a_body_counts_as_well(where: str) -> None:
-    told = {"message": "Rate limit reached. Please try again in 20s.", "code": "rate_limit_exceeded"}
-    script: Script = [refusal(429, **told)] if where == "message" else stream(event({"error": told}))
-    async with (
-        ScriptedServer(script) as one,
-        ScriptedServer(good_stream()) as two,
-        running_gateway(config(one, two)) as gateway,
-    ):
-        got = [await gateway.chat(stream=True) for _ in range(2)]
-    assert [answer.status for answer in got] == [200, 200]
-    assert len(one.requests) == 1
-
-
-async def test_a_limit_in_the_middle_of_a_stream_lets_the_target_rest() -> None:
-    told = {"message": "Rate limit reached. Please try again in 20s.", "code": "rate_limit_exceeded"}
-    broken = stream(ROLE, delta(content="Hel"), event({"error": told}))
-    async with (
-        ScriptedServer(broken) as one,
-        ScriptedServer(good_stream()) as two,
-        running_gateway(config(one, two)) as gateway,
-    ):
-        first, second = [await gateway.chat(stream=True) for _ in range(2)]
-    assert "error" in payloads(first.body)[-1]
-    assert payloads(second.body)[-1] == "[DONE]"
-    assert (len(one.requests), len(two.requests)) == (1, 1)
-
-
 async def test_another_model_of_the_provider_does_not_rest() -> None:
     def by_model(request: RecordedRequest) -> Script:
         return LIMITED if json.loads(request.body)["model"] == "up1" else GOOD
@@ -195,7 +97,7 @@ async def test_another_model_of_the_provider_does_not_rest() -> None:
 
 async def test_a_limit_is_waited_for_within_the_request_that_met_it() -> None:
     short: Script = [refusal(429, "slow down", "retry-after-ms: 150\r\n")]
-    async with ScriptedServer(first_then(short)) as one, running_gateway(config(one)) as gateway:
+    async with ScriptedServer(in_turn(short, GOOD)) as one, running_gateway(config(one)) as gateway:
         got = await gateway.chat()
         again = await gateway.chat()
     assert (got.status, got.headers["x-gateway-attempts"]) == (200, "2")
@@ -205,7 +107,7 @@ async def test_a_limit_is_waited_for_within_the_request_that_met_it() -> None:
 async def test_a_short_rest_is_waited_for_when_all_others_have_failed() -> None:
     resting: Script = [refusal(429, "slow down", "retry-after-ms: 400\r\n")]
     async with (
-        ScriptedServer(first_then(resting)) as one,
+        ScriptedServer(in_turn(resting, GOOD)) as one,
         ScriptedServer(lambda r: GOOD if r.number == 1 else BAD) as two,
         running_gateway(config(one, two, retries={"attempts": 2})) as gateway,
     ):
@@ -261,7 +163,7 @@ async def test_a_bad_request_of_one_client_lets_nobody_rest() -> None:
 async def test_a_rate_limit_without_a_time_sends_the_next_requests_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.pipeline.rests.random.random", lambda: 1.0)
     async with (
-        ScriptedServer(first_then([refusal(429)])) as one,
+        ScriptedServer(in_turn([refusal(429)], GOOD)) as one,
         ScriptedServer(GOOD) as two,
         running_gateway(config(one, two)) as gateway,
     ):
@@ -274,7 +176,7 @@ async def test_a_rate_limit_without_a_time_sends_the_next_requests_elsewhere(mon
 
 
 async def test_a_guessed_rest_refuses_nobody() -> None:
-    script = first_then([refusal(429)])
+    script = in_turn([refusal(429)], GOOD)
     async with ScriptedServer(script) as one, running_gateway(config(one, retries={"attempts": 1})) as gateway:
         first, second = await gateway.chat(), await gateway.chat()
     assert (first.status, second.status) == (429, 200)

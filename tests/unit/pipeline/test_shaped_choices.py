@@ -3,57 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from adapters.target import Target
 from gateway.pipeline.holds import CountingLedger, Hold, Resolution
-from tests.fakes.gateway import CHAT, chat_body, config, request, running_gateway
-from tests.fakes.openai_answers import (
-    DONE,
-    ROLE,
-    STOP,
-    delta,
-    event,
-    payloads,
-    refusal,
-    stream,
-    usage_chunk,
-    whole,
-    words,
-)
-from tests.fakes.raw_client import Answer
-from tests.fakes.scripted_server import Hang, RecordedRequest, Reset, Script, ScriptedServer
+from tests.fakes.gateway import CHAT, chat_body, request, running_gateway
+from tests.fakes.openai_answers import DONE, ROLE, STOP, delta, payloads, stream, usage_chunk, whole, words
+from tests.fakes.scripted_server import Hang, RecordedRequest, Script, ScriptedServer
 from tests.fakes.scripted_server import answer as wire_answer
-
-ONE_CHOICE = {"params": {"n": {"support": "limited", "max": 1, "patch": "fan_out"}}}
-
-
-def settings(*servers: ScriptedServer, provider: dict[str, Any] | None = None, **model: Any) -> dict[str, Any]:
-    made = config(*servers, retries={"attempts": 1}, **model)
-    for of_one in made["providers"].values():
-        of_one |= {"overrides": ONE_CHOICE, **(provider or {})}
-    return made
-
-
-def sent(server: ScriptedServer) -> list[dict[str, Any]]:
-    return [json.loads(request.body) for request in server.requests]
-
-
-def by_seed(scripts: dict[int, Script]) -> Callable[[RecordedRequest], Script]:
-    """The children of a fan-out can be told by their seeds alone."""
-    return lambda request: scripts[json.loads(request.body)["seed"]]
-
-
-def texts(answer: Answer) -> dict[int, str]:
-    """What each choice of a stream says."""
-    said: dict[int, str] = {}
-    for one in payloads(answer.body):
-        for choice in one["choices"] if isinstance(one, dict) else ():
-            said[choice["index"]] = said.get(choice["index"], "") + (choice["delta"].get("content") or "")
-    return said
+from tests.unit.pipeline.one_choice import by_seed, sent, settings, texts
 
 
 async def test_each_choice_is_a_request_of_its_own_with_a_seed_of_its_own() -> None:
@@ -128,76 +87,6 @@ async def test_a_choice_is_told_while_another_is_silent() -> None:
         assert b"early" in await client.reader.readuntil(b"\n\n")
 
 
-@pytest.mark.parametrize("streamed", [True, False])
-@pytest.mark.parametrize(
-    "broken", [[refusal(503, "busy")], [Reset()], [whole(choices=[])]], ids=["503", "reset", "empty"]
-)
-async def test_one_child_that_fails_before_content_fails_the_request_and_ends_the_others(
-    streamed: bool, broken: Script
-) -> None:
-    scripts: dict[int, Script] = {1: [Hang()], 2: broken, 3: [Hang()]}
-    async with ScriptedServer(by_seed(scripts)) as server, running_gateway(settings(server)) as gateway:
-        answer = await gateway.chat(n=3, seed=1, stream=streamed)
-
-        assert answer.status in (502, 503), answer.body
-        await server.wait_until(lambda server: server.open_connections <= 1)  # the refused one may be used again
-        row = await gateway.row()
-    assert row["status"] == answer.status
-
-
-async def test_a_fallback_answers_after_a_child_has_failed() -> None:
-    scripts: dict[int, Script] = {1: [Hang()], 2: [refusal(500)]}
-    async with ScriptedServer(by_seed(scripts)) as bad, ScriptedServer([whole("fine")]) as good:
-        async with running_gateway(settings(bad, good)) as gateway:
-            answer = await gateway.chat(n=2, seed=1)
-
-        assert answer.status == 200
-        assert [choice["message"]["content"] for choice in answer.json["choices"]] == ["fine", "fine"]
-        assert answer.headers["x-gateway-fallback-from"] == "p1/up1"
-
-
-async def test_a_child_that_fails_after_content_ends_the_stream_with_an_error_event() -> None:
-    scripts: dict[int, Script] = {
-        1: stream(ROLE, *words("Hello"), end=False),
-        2: [*stream(ROLE, *words("Bye"), end=False), Reset()],
-    }
-    async with ScriptedServer(by_seed(scripts)) as server, running_gateway(settings(server)) as gateway:
-        answer = await gateway.chat(n=2, seed=1, stream=True)
-
-        told = payloads(answer.body)
-        assert "error" in told[-1]
-        assert b"[DONE]" not in answer.body
-        await server.wait_until(lambda server: server.open_connections == 0)
-        row = await gateway.row()
-    assert row["error_code"]
-
-
-async def test_an_error_in_one_of_the_streams_is_that_of_the_request() -> None:
-    scripts: dict[int, Script] = {
-        1: stream(ROLE, *words("Hello"), end=False),
-        2: stream(event({"error": {"message": "too many", "type": "rate_limit_error", "code": "rate_limit_exceeded"}})),
-    }
-    async with ScriptedServer(by_seed(scripts)) as server, running_gateway(settings(server)) as gateway:
-        answer = await gateway.chat(n=2, seed=1, stream=True)
-
-    assert b"too many" in answer.body
-    assert b"[DONE]" not in answer.body
-
-
-@pytest.mark.parametrize("streamed", [True, False])
-async def test_a_client_that_leaves_takes_all_its_requests_along(streamed: bool) -> None:
-    async with ScriptedServer([Hang()]) as server, running_gateway(settings(server)) as gateway:
-        client = await gateway.connect()
-        await client.send(request(CHAT, chat_body(n=4, stream=streamed)))
-        await server.wait_until(lambda server: len(server.requests) == 4)
-        await client.close()
-
-        await server.wait_until(lambda server: server.open_connections == 0, seconds=0.25)
-        row = await gateway.row()
-    assert row["status"] == 499
-    assert row["prompt_tokens"] > 0
-
-
 @pytest.mark.parametrize("at_a_time", [1, 2])
 async def test_a_choice_is_whole_when_its_provider_says_so_even_if_the_body_goes_on(at_a_time: int) -> None:
     scripts: dict[int, Script] = {
@@ -221,16 +110,6 @@ async def test_connections_of_several_choices_are_used_again() -> None:
             await gateway.chat(n=2, stream=True)
 
         assert (len(server.requests), server.connections) == (4, 2)
-
-
-@pytest.mark.parametrize("streamed", [True, False])
-async def test_an_event_that_is_named_an_error_is_one(streamed: bool) -> None:
-    script = stream(ROLE, b'event: error\ndata: {"message": "out of memory"}\n\n')
-    async with ScriptedServer(script) as server, running_gateway(settings(server)) as gateway:
-        answer = await gateway.chat(n=2, stream=streamed)
-
-    assert answer.status >= 500
-    assert "out of memory" in answer.error["message"]
 
 
 @pytest.mark.parametrize("streamed", [True, False])
