@@ -24,6 +24,7 @@ from gateway.data_plane.parameters import (
     integer,
     is_set,
 )
+from gateway.data_plane.tool_forms import read_choice, read_tools
 from gateway.errors import InvalidRequestError, MissingParameterError
 
 if TYPE_CHECKING:
@@ -65,6 +66,10 @@ def _read(call: Call) -> None:
     take_generation(call, values, "max_completion_tokens", "max_tokens")
     if "response_format" in values:
         _check_format(body, values["response_format"])
+    if "tools" in values:
+        read_tools(body, values["tools"])
+    if "tool_choice" in values:
+        read_choice(body, values["tool_choice"])
     # What is in them is the target's business: most take them as they are, and reading 25 kB costs as much again.
     if messages[0] != _BRACKET:
         raise InvalidRequestError("'messages' has to be a list of messages.", param="messages")
