@@ -82,8 +82,8 @@ def _installers() -> list[_Installer]:
                 read_url=_read_pylock,
             )
         )
-    if importlib.util.find_spec("pip") is not None:
-        pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", _PIP_RETRIES)
+    if python := _python_with_pip():
+        pip = (python, "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", _PIP_RETRIES)
         common = ("--no-deps", "--only-binary", ":all:", "--quiet", "REQUIREMENT")
         found.append(
             _Installer(
@@ -96,6 +96,22 @@ def _installers() -> list[_Installer]:
             )
         )
     return found
+
+
+def _python_with_pip() -> str | None:
+    """This interpreter, or the one that its environment was made from: a lean environment leaves pip to that."""
+    if importlib.util.find_spec("pip") is not None:
+        return sys.executable
+    # Not documented, but what venv itself goes by, on every platform.
+    base: str = getattr(sys, "_base_executable", sys.executable)
+    if base == sys.executable:
+        return None
+    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pip') is None)"
+    try:
+        asked = subprocess.run((base, "-c", look), capture_output=True, timeout=_RESOLVE_SECONDS, check=False)  # noqa: S603 - our own words
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return base if asked.returncode == 0 else None
 
 
 def _read_found_links(answer: str, wheel_name: str) -> str:
