@@ -98,6 +98,14 @@ class RawClient:
         size = int((await self.reader.readuntil(b"\r\n"))[:-2], 16)
         return (await self.reader.readexactly(size + 2))[:-2]
 
+    async def rest(self, timeout: float = 30.0) -> bytes:
+        """What is left of a chunked body."""
+        body = b""
+        async with asyncio.timeout(timeout):
+            while chunk := await self.chunk():
+                body += chunk
+        return body
+
     async def _chunked(self, status: int, headers: dict[str, str]) -> Answer:
         chunks: list[bytes] = []
         try:

@@ -40,13 +40,6 @@ async def begun(gateway: RunningGateway) -> RawClient:
     return client
 
 
-async def rest(client: RawClient) -> bytes:
-    body = b""
-    while piece := await client.chunk():
-        body += piece
-    return body
-
-
 @pytest.mark.usefixtures("model_file")
 async def test_an_engine_that_nothing_changed_for_keeps_its_process() -> None:
     async with running_gateway(local()) as gateway:
@@ -74,7 +67,7 @@ async def test_an_engine_with_other_options_takes_over_while_the_old_one_ends_it
         assert new is not old
         assert old.state is EngineState.READY
         assert (await gateway.chat(max_tokens=2, timeout=60)).status == 200
-        assert (await rest(client)).endswith(b"data: [DONE]\n\n")
+        assert (await client.rest(60)).endswith(b"data: [DONE]\n\n")
         await gateway.wait_for(lambda: old.state is EngineState.STOPPED, 10)
         assert (new.state, old.pid) == (EngineState.READY, None)
 

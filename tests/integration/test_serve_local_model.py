@@ -46,14 +46,6 @@ async def ask(gateway: GatewayProcess, max_tokens: int) -> RawClient:
             await asyncio.sleep(0.1)
 
 
-async def rest(client: RawClient) -> bytes:
-    body = b""
-    async with asyncio.timeout(60):
-        while piece := await client.chunk():
-            body += piece
-    return body
-
-
 def engines_below(process_id: int) -> list[int]:
     """The engines among the processes a process has started."""
     children = Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split()
@@ -75,7 +67,7 @@ async def test_one_engine_answers_for_all_workers_and_a_stream_may_end_after_sig
         engines = engines_below(gateway.process.pid)
         client = await ask(gateway, max_tokens=60)
         gateway.signal(signal.SIGTERM)
-        body = await rest(client)
+        body = await client.rest(60)
         assert await gateway.ended() == 0
 
     assert len(engines) == 1
@@ -93,8 +85,8 @@ async def test_a_stream_whose_engine_is_killed_ends_with_an_error_and_the_next_o
         client = await ask(gateway, max_tokens=800)
         assert b"data: " in await client.chunk()
         os.kill(engines_below(gateway.process.pid)[0], signal.SIGKILL)
-        broken = await rest(client)
-        whole = await rest(await ask(gateway, max_tokens=5))
+        broken = await client.rest(60)
+        whole = await (await ask(gateway, max_tokens=5)).rest(60)
 
     assert b'"code":"upstream_interrupted"' in broken
     assert b"[DONE]" not in broken

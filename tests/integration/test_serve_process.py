@@ -57,14 +57,6 @@ async def begun(gateway: GatewayProcess) -> RawClient:
     return client
 
 
-async def rest(client: RawClient) -> bytes:
-    body = b""
-    async with asyncio.timeout(10):
-        while piece := await client.chunk():
-            body += piece
-    return body
-
-
 async def until_refused(gateway: GatewayProcess) -> None:
     """Return once it takes no new connections: so it does when it has heard of a signal."""
     async with asyncio.timeout(15):
@@ -138,7 +130,7 @@ async def test_sigterm_lets_a_stream_finish(tmp_path: Path, workers: int) -> Non
         await gateway.until_ready()
         client = await begun(gateway)
         gateway.signal(signal.SIGTERM)
-        assert (await rest(client)).endswith(b"data: [DONE]\n\n")
+        assert (await client.rest(10)).endswith(b"data: [DONE]\n\n")
         assert await gateway.ended() == 0
 
 
@@ -149,7 +141,7 @@ async def test_a_stream_that_outlasts_the_drain_is_told_why_it_ends(
         await gateway.until_ready()
         client = await begun(gateway)
         gateway.signal(signal.SIGTERM)
-        body = await rest(client)
+        body = await client.rest(10)
         assert payloads(body)[-1]["error"]["code"] == "shutting_down"
         assert b"[DONE]" not in body
         assert await gateway.ended() == 0
