@@ -11,7 +11,8 @@ from adapters.spec import Support
 from adapters.target import Target
 from adapters.vocabulary import PartSupport, Patch
 from tests.conformance.bodies import check_body
-from tests.conformance.fates import Fate, fates, holding
+from tests.conformance.fate_rules import Fate
+from tests.conformance.fates import fates, holding
 from tests.conformance.message_uses import MESSAGES, check_messages
 from tests.conformance.rare_uses import ADDRESS, BEYOND, INVALID, MANY_TOOLS, NO_CONTENT, NO_ROLE
 from tests.conformance.reading import read

@@ -8,12 +8,13 @@ from functools import cache, partial
 
 from adapters.adapter import Adapter
 from tests.conformance import endpoint_uses
-from tests.conformance.habits import HABITS, Stage
+from tests.conformance.habits import HABITS
 from tests.conformance.judging import ask, judge
 from tests.conformance.message_uses import MESSAGES
 from tests.conformance.mutations import Mutation
 from tests.conformance.rare_uses import INVALID, OWN, RARE
 from tests.conformance.rehearsal import Rehearsal, fresh_adapter
+from tests.conformance.stage import Stage
 from tests.conformance.uses import USES, Use
 
 _DROP = "x-gateway-unsupported: drop"
