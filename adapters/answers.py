@@ -226,12 +226,13 @@ def _unfold(body: bytes, operation: Operation) -> list[dict[str, Any]]:
     base = {name: value for name, value in whole.items() if name not in ("choices", "usage", "object")}
     base["object"] = "chat.completion.chunk" if operation is Operation.CHAT else "text_completion"
     payloads: list[dict[str, Any]] = []
-    for choice in whole["choices"]:
-        index, logprobs = choice.get("index", 0), choice.get("logprobs")
+    for place, choice in enumerate(whole["choices"]):
+        index, logprobs = choice.get("index", place), choice.get("logprobs")
         part: dict[str, Any] = {"index": index, "finish_reason": None, "logprobs": logprobs}
         if operation is Operation.CHAT:
-            message = dict(choice.get("message") or {})
+            message = dict(choice.get("message") or choice.get("delta") or {})
             calls = message.get("tool_calls")
+            calls = [calls] if isinstance(calls, dict) else calls
             if calls:
                 message["tool_calls"] = [{**call, "index": number} for number, call in enumerate(calls)]
             part["delta"] = {"role": "assistant", **message}

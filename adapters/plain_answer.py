@@ -78,7 +78,7 @@ class _ChatAnswer(msgspec.Struct, gc=False):
     id: _Text
     object: Literal["chat.completion"]
     created: _Seconds
-    model: str
+    model: _Text
     choices: Annotated[list[_ChatChoice], msgspec.Meta(min_length=1)]
     usage: _Figures
     error: None = None
@@ -88,7 +88,7 @@ class _TextAnswer(msgspec.Struct, gc=False):
     id: _Text
     object: Literal["text_completion"]
     created: _Seconds
-    model: str
+    model: _Text
     choices: Annotated[list[_TextChoice], msgspec.Meta(min_length=1)]
     usage: _Figures
     error: None = None
@@ -127,6 +127,8 @@ def plain_usage(body: bytes, operation: Operation) -> Usage | None:
             return None
     except (msgspec.DecodeError, RecursionError):
         return None  # another shape, or no answer at all: it is looked at more closely
+    if answer.choices[0].index:
+        return None  # it counts from somewhere else
     return _usage(answer.usage)
 
 

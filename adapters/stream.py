@@ -194,6 +194,7 @@ def _is_usual(chunk: Chunk, kind: str) -> bool:
         and chunk.id
         and type(chunk.id) is str
         and type(chunk.model) is str
+        and chunk.model
     )
 
 

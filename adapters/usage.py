@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -24,6 +24,17 @@ class _UsageFields(msgspec.Struct, gc=False):
     """Moonshot's place for it (diegosouzapw/OmniRoute#9750)."""
     prompt_cache_hit_tokens: Any = None
     """DeepSeek's (NousResearch/hermes-agent#61871)."""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    """What they are called in the API of responses, and at Anthropic's."""
+
+
+class _Figures(msgspec.Struct, gc=False):
+    """The counts that clients read, as OpenAI tells them."""
+
+    prompt_tokens: Annotated[int, msgspec.Meta(ge=0)]
+    completion_tokens: Annotated[int, msgspec.Meta(ge=0)]
+    total_tokens: Annotated[int, msgspec.Meta(ge=0)]
 
 
 def _count(details: dict[str, Any] | None, name: str) -> int:
@@ -36,6 +47,7 @@ def _positive(value: Any) -> int:
 
 _decode_usage = msgspec.json.Decoder(_UsageFields | None).decode
 # Some write counts as 12.0 or "12".
+_decode_figures = msgspec.json.Decoder(_Figures | None).decode
 _decode_lax = msgspec.json.Decoder(_UsageFields | None, strict=False).decode
 
 
@@ -51,6 +63,8 @@ def read_usage(usage: msgspec.Raw) -> Usage | None:
     if fields is None:
         return None
     prompt, completion = fields.prompt_tokens, fields.completion_tokens
+    if prompt is None:
+        prompt, completion = fields.input_tokens, fields.output_tokens if completion is None else completion
     if completion is None:  # embeddings have none; of an answer that was all thought some tell only the total
         completion = max(0, (fields.total_tokens or 0) - (prompt or 0))
     if prompt is None or not (0 <= prompt <= MOST_TOKENS and 0 <= completion <= MOST_TOKENS):
@@ -67,8 +81,9 @@ def read_usage(usage: msgspec.Raw) -> Usage | None:
 
 
 def are_all_there(usage: msgspec.Raw) -> bool:
-    """Whether there is nothing to complete, by a look at the bytes; so too where there is no usage at all."""
-    told = bytes(usage)
-    return told[:1] != b"{" or (
-        b'"prompt_tokens"' in told and b'"completion_tokens"' in told and b'"total_tokens"' in told
-    )
+    """Whether the counts are all there and in order, or there is no usage at all."""
+    try:
+        _decode_figures(usage)
+    except msgspec.DecodeError:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""The figures of a ``usage``: all three that clients read, as far as two tell the third."""
+"""The figures of a ``usage``: all three that clients read, as whole numbers, as far as it tells them."""
 
 from __future__ import annotations
 
@@ -6,26 +6,39 @@ from typing import Any, Final
 
 import msgspec
 
-from adapters.repair.chunk import object_of
+from adapters.repair.chunk import object_of, value_of
 from adapters.usage import are_all_there
 
-_NAMES: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
+_PROMPT, _WRITTEN, _TOTAL = "prompt_tokens", "completion_tokens", "total_tokens"
+_ELSEWHERE: Final = {_PROMPT: "input_tokens", _WRITTEN: "output_tokens"}
+"""What the API of responses calls them, and Anthropic's."""
 
 
 def complete(top: dict[str, Any]) -> bool:
     """Complete the usage in *top*; tells whether there was anything to do.
 
     Some leave out the total, or what was written when all of it was thought (modelscope/evalscope#1432,
-    SecretiveShell/MCP-Bridge#48).
+    SecretiveShell/MCP-Bridge#48); some write counts as 12.0 or "12". One that does not even tell the prompt is none.
     """
     found = top.get("usage")
     if not isinstance(found, msgspec.Raw) or are_all_there(found):
         return False
     usage = object_of(found)
-    counts = {name: msgspec.json.decode(usage[name]) for name in _NAMES if name in usage}
-    if not all(isinstance(count, int) for count in counts.values()) or "prompt_tokens" not in counts:
-        return False
-    prompt = counts["prompt_tokens"]
-    written = counts.get("completion_tokens", max(0, counts.get("total_tokens", prompt) - prompt))
-    top["usage"] = {**usage, "completion_tokens": written, "total_tokens": counts.get("total_tokens", prompt + written)}
+    prompt, written, total = _count(usage, _PROMPT), _count(usage, _WRITTEN), _count(usage, _TOTAL)
+    if prompt is None:
+        del top["usage"]
+        return True
+    if written is None:
+        written = max(0, (total or 0) - prompt)
+    told = {name: value for name, value in usage.items() if name not in _ELSEWHERE.values()}
+    top["usage"] = {**told, _PROMPT: prompt, _WRITTEN: written, _TOTAL: total or prompt + written}
     return True
+
+
+def _count(usage: dict[str, Any], name: str) -> int | None:
+    value = value_of(usage.get(name, usage.get(_ELSEWHERE.get(name, ""))))
+    if isinstance(value, str):
+        value = float(value) if value.replace(".", "", 1).isdigit() else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        return None
+    return int(value)

@@ -74,10 +74,10 @@ class Envelope:
         elif self._created is None:
             self._created = created
         model = value_of(top.get("model"))
-        if not isinstance(model, str):
+        if not isinstance(model, str) or not model:
             top["model"] = self._model
             changed = True
-        elif model:
+        else:
             self._model = model
         return changed
 

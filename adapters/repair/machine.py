@@ -24,9 +24,19 @@ from adapters.types import EventKind, Operation
 
 _FINISH: Final = EventKind.FINISH
 _NO_NEEDS: Final = AnswerNeeds()
+_FIRST: Final = msgspec.Raw(b"0")
 _NO_EVENT: Final = StreamEvent(EventKind.OTHER, b"", b"")
 _decode_top = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_choices = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
+
+
+def _of_one_choice(choices: list[dict[str, Any]]) -> bool:
+    """Number the pieces of an answer with one choice, where its tokens or its events are counted instead
+    (huggingface/text-generation-inference#1648, microsoft/foundry-local#263); tells whether there was need to."""
+    odd = [choice for choice in choices if bytes(choice.get("index", _FIRST)) not in (b"0", b"null")]
+    for choice in odd:
+        choice["index"] = _FIRST
+    return bool(odd)
 
 
 class AnswerFailedError(Exception):
@@ -77,6 +87,8 @@ class StreamMachine:
         self._request = request
         self._new_style = "tools" in request
         self._expected = choices_asked_for(request)
+        self._alone = self._expected == 1 and (self._chat or bytes(request.get("prompt", b""))[:1] == b'"')
+        """There is one choice, whatever its number; several prompts have one each."""
         self._opened = rules.opened and may_think(request, rules.off)
         self._envelope = Envelope(rules, operation, stream=stream)
         self._is_cut = partial(begins_a_name, request) if self._new_style else None
@@ -98,6 +110,8 @@ class StreamMachine:
         choices = _decode_choices(top.pop("choices")) if event.has_choices else []
         if not choices:
             return [event_of({**top, "choices": []})] if changed else [event]
+        if self._alone:
+            changed |= _of_one_choice(choices)
         chunks = [
             ChunkChoice(
                 event,

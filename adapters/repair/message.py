@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from adapters.draft import AnswerNeeds
 from adapters.functions import old_style
@@ -13,6 +13,9 @@ from adapters.repair.choice import ChoiceRepair
 from adapters.repair.chunk import ChunkChoice, holds, object_of, value_of
 from adapters.repair.rules import Rules
 from adapters.stream import is_usual
+
+_TEXT_OR_PARTS: Final = frozenset((b'"', b"[", b"n"))
+"""How content begins that is a text, a list of parts, or null."""
 
 
 def mend_delta(
@@ -25,7 +28,7 @@ def mend_delta(
     delta = chunk.delta
     if not choice.started:
         choice.started = True
-        if not holds(delta.get("role")):
+        if value_of(delta.get("role")) != "assistant":
             delta.pop("role", None)
             chunk.delta = delta = {"role": "assistant", **delta}
             chunk.changed = True
@@ -42,6 +45,9 @@ def mend_delta(
 
 def _mend_calls(chunk: ChunkChoice, choice: ChoiceRepair, *, last: bool) -> None:
     parts = value_of(chunk.delta["tool_calls"])
+    if isinstance(parts, dict):
+        parts = [parts]  # the only call there is, by itself
+        chunk.put("tool_calls", parts)
     if not isinstance(parts, list) or not parts:
         chunk.take("tool_calls")
         return
@@ -95,9 +101,13 @@ def name_reasoning(chunk: ChunkChoice, rules: Rules) -> None:
 
 
 def join_parts(chunk: ChunkChoice) -> None:
-    """Turn content that comes as a list of parts into text and reasoning."""
+    """Turn content that comes as a list of parts into text and reasoning, and what is no text into the JSON it is."""
     content = chunk.delta.get("content")
-    parts = value_of(content) if content is not None and bytes_of(content)[:1] == b"[" else None
+    written = bytes_of(content) if content is not None else b""
+    if written and written[:1] not in _TEXT_OR_PARTS:
+        chunk.put("content", written.decode())
+        return
+    parts = value_of(content) if written[:1] == b"[" else None
     if not isinstance(parts, list):
         return
     text, reasoning = "", ""

@@ -34,7 +34,9 @@ def is_plain(answer: Answer, operation: Operation) -> bool:
         or type(answer.id) is not str
         or type(answer.model) is not str
         or not answer.id
+        or not answer.model
         or not answer.choices
+        or answer.choices[0].index
         or not are_all_there(answer.usage)
     ):
         return False
@@ -79,7 +81,7 @@ def mend(
         changed = repair.mend_top(top)
         mended = []
         for place, choice in enumerate(choices):
-            found = _mended(repair, place, choice, operation)
+            found = _mended(repair, place, choice, operation, alone=len(choices) == 1)
             changed |= found is not choice
             mended.append(found)
     except (msgspec.DecodeError, AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
@@ -88,13 +90,13 @@ def mend(
 
 
 def _mended(
-    repair: StreamMachine, place: int, choice: dict[str, msgspec.Raw], operation: Operation
+    repair: StreamMachine, place: int, choice: dict[str, msgspec.Raw], operation: Operation, *, alone: bool
 ) -> Mapping[str, Any]:
     chat = operation is Operation.CHAT
     before = {name: value_of(value) for name, value in choice.items()}
     piece: dict[str, Any] = dict(choice)
     found = before.get("index")
-    piece["index"] = found if isinstance(found, int) else place
+    piece["index"] = found if isinstance(found, int) and not alone else place
     if chat:
         piece["delta"] = _numbered(object_of(piece.pop("message", piece.get("delta"))))
     chunks = repair.whole_choice(piece)
@@ -123,6 +125,7 @@ def _mended(
 def _numbered(message: dict[str, Any]) -> dict[str, Any]:
     """The message with its calls told apart: each is a whole one, whatever their ids say."""
     calls = value_of(message.get("tool_calls"))
+    calls = [calls] if isinstance(calls, dict) else calls
     if not isinstance(calls, list):
         return message
     numbered = [{**call, "index": place} if isinstance(call, dict) else call for place, call in enumerate(calls)]

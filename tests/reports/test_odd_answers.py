@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.openai_answers import DONE, ROLE, STOP, completion, delta, payloads, stream
+from tests.fakes.openai_answers import DONE, ROLE, STOP, completion, delta, event, payloads, stream, usage_chunk
 from tests.fakes.scripted_server import Script
 from tests.fakes.scripted_server import answer as wire_answer
-from tests.reports.field import heard, in_front_of
+from tests.reports.field import WEATHER, Json, call, heard, in_front_of, saying
 
 NO_NUMBERS = ["NaN", "-Infinity"]
 
@@ -58,3 +58,111 @@ async def test_a_vector_with_a_number_that_is_none_is_no_vector() -> None:
         answer = await field.gateway.post("/v1/embeddings", {"model": "m", "input": "hi"})
 
     assert answer.status == 502
+
+
+def numbered(*numbers: Any) -> list[bytes]:
+    """The pieces of one answer, each as a choice of such a number."""
+    pieces = [{"role": "assistant", "content": "h"}, {"content": "i"}, {"content": "!"}]
+    return [
+        event({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]})
+        for place, (piece, number) in enumerate(zip(pieces, numbers, strict=True))
+        for choice in ({"index": number, "delta": piece, "finish_reason": "stop" if place == 2 else None},)
+    ]
+
+
+NUMBERS: list[Any] = [
+    pytest.param((1, 2, 3), id="huggingface/text-generation-inference#1648"),
+    pytest.param((0, 1, 2), id="microsoft/foundry-local#263"),
+    pytest.param((1, 1, 1), id="BerriAI/litellm#376"),
+]
+
+
+@pytest.mark.parametrize("events", NUMBERS)
+async def test_the_only_choice_of_a_stream_is_the_first(events: tuple[int, ...]) -> None:
+    async with in_front_of(stream(*numbered(*events), DONE)) as field:
+        found = heard(await field.ask(stream=True))
+
+    assert (found.content, found.finish, found.done) == ("hi!", {0: "stop"}, True)
+
+
+async def test_the_only_choice_of_an_answer_is_the_first() -> None:
+    said = {"index": 4, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}
+    async with in_front_of([saying({}, choices=[said])]) as field:
+        answer = await field.ask()
+
+    assert answer.json["choices"] == [{**said, "index": 0}]
+
+
+COUNTS = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
+USAGES: list[Any] = [
+    pytest.param({name: str(count) for name, count in COUNTS.items()}, COUNTS, id="texts"),
+    pytest.param({name: float(count) for name, count in COUNTS.items()}, COUNTS, id="philschmid/easyllm#42"),
+    pytest.param({"input_tokens": 9, "output_tokens": 3}, COUNTS, id="the names of responses"),
+    pytest.param({**COUNTS, "total_tokens": None}, COUNTS, id="a total that is null"),
+    pytest.param({**COUNTS, "completion_tokens": None}, COUNTS, id="vercel/ai#2763"),
+    pytest.param({}, None, id="nothing"),
+    pytest.param({**COUNTS, "prompt_tokens": -1}, None, id="nonsense"),
+]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("usage", "told"), USAGES)
+async def test_figures_are_whole_numbers_under_the_names_that_clients_read(
+    usage: Json, told: Json | None, streamed: bool
+) -> None:
+    script: Script = [saying({"content": "hello"}, usage=usage)]
+    if streamed:
+        script = stream(ROLE, delta(content="hello"), STOP, usage_chunk(usage), DONE)
+    async with in_front_of(script) as field:
+        answer = await field.ask(stream=streamed, stream_options={"include_usage": True} if streamed else None)
+        row = await field.gateway.row()
+
+    if told is None:
+        assert answer.json.get("usage") is None if not streamed else heard(answer).usages == []
+        return
+    assert (heard(answer).usages[0] if streamed else answer.json["usage"]) == told
+    assert (row["prompt_tokens"], row["completion_tokens"]) == (9, 3)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_an_answer_names_its_model(streamed: bool) -> None:
+    """anomalyco/opencode#42918: an empty name, which clients take for a failure."""
+    script: Script = [saying({"content": "hi"}, model="")]
+    if streamed:
+        script = stream(delta(role="assistant", content="hi", model=""), delta(finish="stop", model=""), DONE)
+    async with in_front_of(script, model="qwen") as field:
+        answer = await field.ask(stream=streamed)
+
+    assert {one["model"] for one in (payloads(answer.body)[:-1] if streamed else [answer.json])} == {"qwen"}
+
+
+MESSAGES: list[Any] = [
+    pytest.param({"content": {"name": 1}}, {"content": '{"name":1}'}, id="an object, asked for as JSON"),
+    pytest.param({"content": 5}, {"content": "5"}, id="a number"),
+    pytest.param({"role": "model", "content": "hi"}, {"content": "hi"}, id="a role of another API"),
+    pytest.param({"content": None, "tool_calls": call("c")}, {"content": None, "tool_calls": [call("c")]},
+                 id="a call without a list around it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "told"), MESSAGES)
+async def test_a_message_is_an_assistants_in_text_and_a_list_of_calls(message: Json, told: Json) -> None:
+    async with in_front_of([saying(message, "tool_calls" if "tool_calls" in message else "stop")]) as field:
+        choice = (await field.ask(tools=[WEATHER])).json["choices"][0]
+        streamed = heard(await field.ask(tools=[WEATHER], stream=True))
+
+    text = choice["message"]["content"]
+    said = {**choice["message"], "content": text if text is None else text.replace(" ", "")}
+    assert said == {"role": "assistant", **told}
+    assert choice["finish_reason"] == streamed.finish[0] == ("tool_calls" if "tool_calls" in told else "stop")
+    assert streamed.content == (told["content"] or "")
+    assert len(streamed.calls) == len(told.get("tool_calls", ()))
+
+
+@pytest.mark.parametrize(("piece", "text"), [({"content": {"a": 1}}, '{"a": 1}'), ({"content": 5}, "5")])
+async def test_a_piece_of_a_stream_is_a_text(piece: Json, text: str) -> None:
+    async with in_front_of(stream(delta(role="model", **piece), STOP, DONE)) as field:
+        answer = await field.ask(stream=True)
+
+    assert heard(answer).content == text
+    assert payloads(answer.body)[0]["choices"][0]["delta"]["role"] == "assistant"
