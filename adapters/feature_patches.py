@@ -11,17 +11,8 @@ from adapters.parameter_patches import Omit
 from adapters.patches import Patch
 from adapters.spec import ParamSpec, Support
 from adapters.target_facts import TargetFacts
-from adapters.tool_patches import (
-    FUNCTION_MEMBERS,
-    CallDue,
-    CleanTools,
-    FewerTools,
-    NoTools,
-    OneCall,
-    OrderlyTools,
-    ToolChoice,
-    ToolsIfOffered,
-)
+from adapters.tool_choice import CallDue, OneCall, ToolChoice
+from adapters.tool_patches import FUNCTION_MEMBERS, CleanTools, FewerTools, NoTools, OrderlyTools, ToolsIfOffered
 from adapters.vocabulary import EXTENSIONS, Form, MessageRule
 from adapters.vocabulary import Patch as Word
 

@@ -22,7 +22,8 @@ from adapters.patches import ADVISORY, CONTRACT, InTurn, LeaveOut, Patch, Rename
 from adapters.spec import ParamSpec, ProviderSpec, Support
 from adapters.spec_parts import is_one_of
 from adapters.target_facts import Offers, TargetFacts
-from adapters.tool_patches import FewerTools, NoTools, ToolChoice, ToolsIfOffered
+from adapters.tool_choice import ToolChoice
+from adapters.tool_patches import FewerTools, NoTools, ToolsIfOffered
 from adapters.vocabulary import Form
 from adapters.vocabulary import Patch as Word
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from adapters.spec_request import DialectSpec
-from adapters.tool_patches import with_defs
 
 # Members that hold one schema, a list of schemas, or schemas by name. Whatever else stands in a schema is a value:
 # an ``enum`` or an ``example`` may look like a schema without being one.
@@ -58,3 +57,23 @@ def _one_type_each(schema: dict[str, Any]) -> dict[str, Any]:
         return {**schema, "type": kinds[0]}
     options = [{"type": kind} if kind == "null" else {**rest, "type": kind} for kind in kinds]
     return {**shared, "anyOf": options}
+
+
+def with_defs(schema: Any) -> Any:
+    """A copy of *schema* whose ``definitions`` are called ``$defs``, references included."""
+    if isinstance(schema, dict):
+        copied: dict[str, Any] = {}
+        for name, value in schema.items():
+            if name == "$ref" and isinstance(value, str):
+                copied[name] = value.replace("#/definitions/", "#/$defs/")
+            elif name == "definitions" and isinstance(value, dict):
+                copied["$defs"] = {**with_defs(value), **copied.get("$defs", {})}
+            elif name == "properties" and isinstance(value, dict):
+                # Names of the client's own: one may well be called "definitions".
+                copied[name] = {key: with_defs(inner) for key, inner in value.items()}
+            else:
+                copied[name] = with_defs(value)
+        return copied
+    if isinstance(schema, list):
+        return [with_defs(item) for item in schema]
+    return schema

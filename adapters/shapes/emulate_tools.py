@@ -14,7 +14,7 @@ from adapters.shapes.bodies import is_used, may_emulate, value_of, without
 from adapters.shapes.conditions import Predicate
 from adapters.shapes.tool_request import ABOUT_TOOLS, least_called_first, read_tool_request, unforced
 from adapters.shapes.usage import sum_of_calls
-from adapters.tool_patches import forced_word
+from adapters.tool_choice import forced_word
 from adapters.types import Action, Body, FailureKind, Operation
 
 

@@ -10,7 +10,7 @@ from adapters.shapes.base import Answer, Caller, Continue, Outcome, Shape
 from adapters.shapes.bodies import is_used, value_of, without
 from adapters.shapes.conditions import Predicate
 from adapters.shapes.json_answer import read_format
-from adapters.tool_patches import forced_word
+from adapters.tool_choice import forced_word
 from adapters.types import Action, Body, Operation
 
 _TOOLS = ("tools", "tool_choice", "parallel_tool_calls")

@@ -9,9 +9,8 @@ from jsonschema_rs import validator_for
 
 from adapters.draft import Unsupported
 from adapters.errors import ProviderError
-from adapters.schema_dialect import rewrite
+from adapters.schema_dialect import rewrite, with_defs
 from adapters.spec_request import DialectSpec
-from adapters.tool_patches import with_defs
 from adapters.types import Operation
 from tests.fakes.prepared import adapter_of, sent_by
 
