@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from adapters.draft import Draft
+from adapters.message_changes import CALL_IDS, CALLS, CONTENT, ROLE, Message
 from adapters.message_facts import MessageFacts
-from adapters.message_rewrite import CALL_IDS, CALLS, CONTENT, ROLE, Message
 from adapters.types import Action
 from adapters.vocabulary import MessageRule
 

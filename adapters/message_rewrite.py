@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-import string
 from collections.abc import Sequence
 from typing import Any, Final
 
 from adapters.draft import Draft
+from adapters.message_calls import CallRewriter
+from adapters.message_changes import CACHE_CONTROL, CALLS, CONTENT, NAME, REASONING, ROLE, Message, known_members
 from adapters.message_facts import ALL, KNOWN_PARTS, REASONING_FIELDS, MessageFacts, ReasoningDue
 from adapters.patches import invalid, unsupported
 from adapters.types import Action
 
-Message = dict[str, Any]
-
-# The names under which changes are told; a closed list.
-ROLE: Final = "messages.role"
-NAME: Final = "messages.name"
-CONTENT: Final = "messages.content"
-CALLS: Final = "messages.tool_calls"
-CALL_IDS: Final = "messages.tool_call_id"
-REASONING: Final = "messages.reasoning"
-CACHE_CONTROL: Final = "messages.cache_control"
-FIELDS: Final = "messages.fields"
-
-_LETTERS: Final = string.ascii_letters + string.digits
 _BETWEEN_PARTS: Final = "\n"
 _SHOWN: Final = 40
 _RESULTS: Final = ("tool", "function")
@@ -36,7 +22,6 @@ _DUE: Final = "reasoning_content"
 _BLANK: Final = " "
 """Reasoning that nobody knows any more; an empty text is none to some."""
 _SPEAKERS: Final = ("system", "developer", "user")
-_UNREADABLE: Final = "unreadable_arguments"
 
 
 class Rewriter:
@@ -47,11 +32,8 @@ class Rewriter:
         names = {one.get("name") for one in messages if isinstance(one, dict) and one.get("role") == "user"}
         self._prefix_names = facts.prefix_names and len(names - {None}) > 1
         self._draft = draft
-        self._ids: dict[str, str] = {}
-        self._pattern = re.compile(facts.id_pattern) if facts.id_pattern else None
+        self._calls = CallRewriter(facts, draft)
         self._function_call: str | None = None
-        self._unanswered: dict[str, Any] = {}
-        """The ids of calls without a result so far, with the functions they call."""
 
     def rewrite(self, given: Message, number: int) -> Message:
         """A copy of *given* that the target takes."""
@@ -71,16 +53,16 @@ class Rewriter:
         if "content" in message:
             message["content"] = self._content(message, f"messages[{number}].content")
         if role == "tool":
-            self._answer(message)
+            self._calls.answer(message)
         self._name(message)
-        self._calls(message, number)
+        self._calls.rewrite(message, number)
         self._reasoning_due(message)
         if isinstance(message.get("tool_call_id"), str):
-            message["tool_call_id"] = self._call_id(message["tool_call_id"])
+            message["tool_call_id"] = self._calls.id_for(message["tool_call_id"])
         if not facts.cache_control and message.pop("cache_control", None) is not None:
             self._told(CACHE_CONTROL, Action.DROPPED)
         if facts.nested:
-            return self._known(message, facts.fields)
+            return known_members(message, facts.fields, self._draft)
         return message
 
     def _told(self, param: str, action: Action) -> None:
@@ -191,7 +173,7 @@ class Rewriter:
         kept = {name: value for name, value in part.items() if value is not None}
         if not facts.cache_control and kept.pop("cache_control", None) is not None:
             self._told(CACHE_CONTROL, Action.DROPPED)
-        return self._known(kept, frozenset(("type", *KNOWN_PARTS))) if facts.nested else kept
+        return known_members(kept, frozenset(("type", *KNOWN_PARTS)), self._draft) if facts.nested else kept
 
     def _name(self, message: Message) -> None:
         facts = self._facts
@@ -206,115 +188,3 @@ class Rewriter:
             self._told(NAME, Action.REWRITTEN)
         else:
             self._told(NAME, Action.DROPPED)
-
-    def _answer(self, message: Message) -> None:
-        """Say which call a result is of, where it does not: of the first that has none, by its function's name."""
-        identifier = message.get("tool_call_id")
-        if isinstance(identifier, str) and identifier:
-            self._unanswered.pop(identifier, None)
-            return
-        name = message.get("name") or message.get("tool_name")
-        named = [known for known, function in self._unanswered.items() if function == name]
-        found = next(iter(named or self._unanswered), None)
-        if found is not None:
-            del self._unanswered[found]
-            message["tool_call_id"] = found
-            self._told(CALL_IDS, Action.REWRITTEN)
-
-    def _calls(self, message: Message, number: int) -> None:
-        calls = message.get("tool_calls")
-        if calls is None:
-            return
-        if not isinstance(calls, list):
-            return
-        if not calls:
-            del message["tool_calls"]
-            return
-        self._unanswered = {}
-        message["tool_calls"] = [
-            self._call(call, f"call_{number:03d}{place:02d}") if isinstance(call, dict) else call
-            for place, call in enumerate(calls)
-        ]
-
-    def _call(self, given: Message, identifier: str) -> Message:
-        """The call *given*; *identifier* is its id where it has none."""
-        facts = self._facts
-        call = {name: value for name, value in given.items() if value is not None}
-        call.setdefault("type", "function")
-        if not call.get("id"):
-            call["id"] = identifier
-            self._told(CALL_IDS, Action.REWRITTEN)
-        function = call.get("function")
-        if isinstance(call["id"], str):
-            self._unanswered[call["id"]] = function.get("name") if isinstance(function, dict) else None
-            call["id"] = self._call_id(call["id"])
-        if isinstance(function, dict):
-            function = {name: value for name, value in function.items() if value is not None}
-            arguments = function.get("arguments", "")
-            function["arguments"] = _object_text(arguments)
-            if function["arguments"] != arguments:
-                self._told(CALLS, Action.REWRITTEN)
-            call["function"] = self._known(function, facts.call_function_fields) if facts.nested else function
-        # The place in a stream, kept by clients that put calls together: it says nothing.
-        call.pop("index", None)
-        return self._known(call, facts.call_fields) if facts.nested else call
-
-    def _call_id(self, given: str) -> str:
-        if self._pattern is None or self._pattern.match(given):
-            return given
-        known = self._ids.get(given)
-        if known is None:
-            known = self._ids[given] = _nine_letters(given)
-            self._told(CALL_IDS, Action.REWRITTEN)
-        return known
-
-    def _known(self, members: Message, fields: frozenset[str]) -> Message:
-        if members.keys() <= fields:
-            return members
-        for name, value in members.items():
-            if name not in fields and value not in (None, [], {}, ""):
-                self._told(CACHE_CONTROL if name == "cache_control" else FIELDS, Action.DROPPED)
-        return {name: value for name, value in members.items() if name in fields}
-
-
-def _object_text(arguments: Any) -> str:
-    """*arguments* as the text of a JSON object, which templates read: anything else fails, turn after turn.
-
-    What a model wrote was perhaps cut short, or wrapped twice; what cannot be read it is shown as it was.
-    """
-    if not isinstance(arguments, str):
-        return json.dumps(arguments, ensure_ascii=False)
-    if not arguments.strip():
-        return "{}"
-    value = _read(arguments)
-    if isinstance(value, str):
-        arguments, value = value, _read(value)
-    if isinstance(value, dict):
-        return arguments if _is_strict(arguments) else json.dumps(value, ensure_ascii=False)
-    return "{}" if value is None else json.dumps({_UNREADABLE: value}, ensure_ascii=False)
-
-
-def _read(text: str) -> Any:
-    """The value in *text*, line breaks within strings allowed; *text* itself where it holds none."""
-    try:
-        return json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return text
-
-
-def _is_strict(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _nine_letters(identifier: str) -> str:
-    """An id made of *identifier* alone, so that later turns of the conversation get the same one."""
-    number = int.from_bytes(hashlib.sha256(identifier.encode()).digest()[:8])
-    letters = []
-    for _ in range(9):
-        number, place = divmod(number, len(_LETTERS))
-        letters.append(_LETTERS[place])
-    return "".join(letters)
