@@ -17,7 +17,8 @@ from gateway.pipeline.call import Call
 from gateway.services import Configuration
 from gateway.telemetry import names
 from gateway.telemetry.gauges import watch_parts
-from gateway.telemetry.metrics import FAMILIES, Metrics
+from gateway.telemetry.families import FAMILIES
+from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.names import OUTCOMES, Outcome
 from gateway.telemetry.snapshots import Snapshots
 from local_engine.state import EngineState
