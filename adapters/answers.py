@@ -241,6 +241,8 @@ def _unfold(body: bytes, operation: Operation) -> list[dict[str, Any]]:
             part["text"] = choice.get("text") or ""
             end = {"index": index, "text": ""}
         reason = choice.get("finish_reason")
+        if choice.get("error"):  # why it ended like that
+            end["error"] = choice["error"]
         payloads.append({**base, "choices": [part]})
         if reason is not None:  # a missing reason is not made up
             payloads.append({**base, "choices": [{**end, "finish_reason": reason}]})

@@ -30,7 +30,7 @@ from adapters.types import Action, FailureKind, Operation
 from adapters.vocabulary import MessageRule, ToolCallIds
 
 _OF_THE_REQUEST: Final = frozenset((FailureKind.BAD_REQUEST, FailureKind.UNSUPPORTED_PARAMETER))
-_STATUSES: Final = frozenset((400, 422))
+_STATUSES: Final = frozenset((400, 422, 500))
 _NEVER_LEFT_OUT: Final = frozenset((
     "model", "messages", "input", "prompt", "stream", "tools", "tool_choice", OLD_LIMIT, NEW_LIMIT,
 ))  # fmt: skip
@@ -241,7 +241,7 @@ def _better_facts(known: MessageFacts, told: Told) -> Iterator[MessageFacts]:
         # Models that think while they call tools want their thoughts back, which few clients keep.
         for due in (ReasoningDue.WITH_CALLS, ReasoningDue.ALWAYS):
             yield replace(known, reasoning_due=due, always=True)
-    if "content" in text and "string" in text:
+    if ("content" in text and "string" in text) or "must be string, but is array" in text:
         yield replace(known, text_roles=frozenset((ALL,)), always=True)
     if "content" in text and (_MISSING.search(text) or _EMPTY.search(text)):
         yield replace(known, null_content=False, always=True)

@@ -23,6 +23,9 @@ _LACKING: Final = re.compile(
 )
 _SCHEMA_IS_WRONG: Final = re.compile(r"invalid schema|schema for|invalid json ?schema")
 _SCHEMA: Final = "response_format.json_schema"
+_NO_TOOLS: Final = re.compile(
+    r"(?:does not|doesn'?t) support (?:tools|tool|function)|tools? (?:is|are) not supported|tools param requires"
+)
 _ALONE: Final = re.compile(r"(?<![\w.])n(?!\w)")
 
 
@@ -64,7 +67,7 @@ def feature_refused(draft: Draft, told: Told, known: Mapping[str, ParamSpec] | N
         return _lacks("parallel_tool_calls", "keep_first_call")
     if "tool_choice" in text and is_used(body, "tool_choice"):
         return _lacks("tool_choice", "emulate_forced_tool", support="limited", values=["none", "auto"])
-    if re.search(r"(?:does not|doesn'?t) support (?:tools|tool|function)|tools? (?:is|are) not supported", text):
+    if _NO_TOOLS.search(text):
         return _lacks("tools", "emulate_tools")
     return None
 

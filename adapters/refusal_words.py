@@ -120,6 +120,14 @@ _KEY: Final = re.compile(
     r"|api[ _-]?key (?:is )?(?:not valid|invalid|expired|missing)",
     re.IGNORECASE,
 )
+# llama.cpp and what is made of it answer 500 to what they would not read, or were not started for.
+_OF_THE_REQUEST: Final = re.compile(
+    r"\[json\.exception\.|param requires --jinja|response_format type must be one of|missing tool call (?:type|name)"
+    r"|(?:image|audio|video) input is not supported|json schema conversion failed|failed to parse (?:grammar|tools)"
+    r"|unsupported content(?: part|\[\])|only one completion choice"
+    r"|cannot (?:use|specify) [\w/ ]*(?:grammar|json_schema)",
+    re.IGNORECASE,
+)
 # The parameter's name, where it is told, is the first group that matched.
 _UNSUPPORTED: Final = re.compile(
     r"property '([\w.\[\]]+)' is unsupported"
@@ -163,6 +171,8 @@ def kind_of(fields: ErrorFields, status: int | None) -> Kind | None:
             return Kind.NOT_LOADED
         if _LOADING.search(message):
             return Kind.OVERLOADED
+    if status == 500 and _OF_THE_REQUEST.search(message):
+        return Kind.UNSUPPORTED_PARAMETER
     if status in (400, 422) and (_UNSUPPORTED.search(message) or refused_parameter(message)):
         return Kind.UNSUPPORTED_PARAMETER
     return None

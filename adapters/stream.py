@@ -208,8 +208,10 @@ def says_error(data: bytes) -> bool:
         return False
     if fields.get("object") == "error":
         return True
-    if isinstance(fields.get("message"), str):
-        return any(fields.get(name) for name in ("code", "type", "status", "status_code"))
+    if any(isinstance(fields.get(name), str) for name in ("message", "msg", "errmsg")):
+        return any(fields.get(name) for name in ("code", "type", "status", "status_code", "errcode"))
+    if isinstance(fields.get("base_resp"), dict):  # MiniMax
+        return bool(fields["base_resp"].get("status_code"))
     return isinstance(fields.get("detail"), (str, list)) and bool(fields["detail"])
 
 

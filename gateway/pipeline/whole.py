@@ -160,6 +160,8 @@ def as_stream(body: bytes, operation: Operation, provider: str) -> bytes:
             payloads = [b'{"error":' + bytes(answer.error) + b"}"]
         elif answers.is_complete(answer, operation):
             payloads = answers.unfold(body, operation)
+        elif says_error(body):
+            payloads = [body]
         else:
             raise ProviderError(FailureKind.EMPTY, f"{provider} answered without an answer in it.")
     except (msgspec.DecodeError, answers.UnreadableError):
