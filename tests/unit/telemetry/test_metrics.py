@@ -16,8 +16,8 @@ from gateway.catalog import Catalog, Model
 from gateway.pipeline.call import Call
 from gateway.services import Configuration
 from gateway.telemetry import names
-from gateway.telemetry.gauges import watch_parts
 from gateway.telemetry.families import FAMILIES
+from gateway.telemetry.gauges import watch_parts
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.names import OUTCOMES, Outcome
 from gateway.telemetry.snapshots import Snapshots
