@@ -58,7 +58,8 @@ def same(text: str) -> str:
         ({"type": "error", "error": {"type": "overloaded", "message": "m"}}, ErrorFields("m", "overloaded")),
         ([{"error": {"code": 429, "message": "m", "status": "RESOURCE_EXHAUSTED"}}], ErrorFields("m", status=429)),
         # A proxy's, around somebody else's
-        ({"error": {"message": '{"error":{"message":"m","code":"c"}}', "code": 502}}, ErrorFields("m", code="c", status=502)),
+        ({"error": {"message": '{"error":{"message":"m","code":"c"}}', "code": 502}},
+         ErrorFields("m", code="c", status=502)),
         ({"error": '{"object":"error","message":"m"}'}, ErrorFields("m")),
         ({"error": {"message": "{not JSON"}}, ErrorFields("{not JSON")),
         # A framework's own page
@@ -100,8 +101,8 @@ def test_a_few_lines_are_one() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"<html>", b"{", b'{"error": "cut of', b"\xff", b"[" * 100_000, b"oh\n  no\n  not\n  again", b"see <b>this</b>", b"x" * 500,
-     b"a\x00b"],
+    [b"", b"<html>", b"{", b'{"error": "cut of', b"\xff", b"[" * 100_000, b"oh\n  no\n  not\n  again",
+     b"see <b>this</b>", b"x" * 500, b"a\x00b"],
 )  # fmt: skip
 def test_markup_dumps_and_broken_json_say_nothing(body: bytes) -> None:
     assert read_error(body) is None
