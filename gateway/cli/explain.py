@@ -22,7 +22,8 @@ from gateway.cli.options import ConfigFile
 from gateway.data_plane.extra_body import EXTRA_BODY, unpack_extra_body
 from gateway.data_plane.strict_json import decode_members
 from gateway.errors import GatewayError
-from gateway.explain import Explained, Explanation, Fit, Verdict
+from gateway.estimate import Fit
+from gateway.explain import Explained, Explanation, Verdict
 from gateway.explain import explain as dry_run
 from gateway.local_counts import LocalCounts
 from gateway.settings import load_settings

@@ -13,7 +13,8 @@ from adapters.draft import Unsupported
 from gateway.catalog import Catalog
 from gateway.data_plane.strict_json import decode_members
 from gateway.errors import GatewayError
-from gateway.explain import Explanation, Fit, Verdict, _Nowhere, endpoint_for, explain
+from gateway.estimate import Fit
+from gateway.explain import Explanation, Verdict, _Nowhere, endpoint_for, explain
 from gateway.pipeline.backends import Backends
 from gateway.pipeline.call import Call
 from gateway.settings import Settings, load_settings
