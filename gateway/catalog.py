@@ -18,11 +18,8 @@ from adapters.spec import Kind, ProviderSpec
 from adapters.target import Target
 from adapters.types import Price
 from gateway.config.model_settings import ModelSettings, TargetSettings
-from gateway.config.schema import (
-    LOCAL_SLOTS,
-    PATTERN_END,
-    ProviderSettings,
-)
+from gateway.config.provider_settings import LOCAL_SLOTS, ProviderSettings
+from gateway.config.schema import PATTERN_END
 from gateway.local_models import context_of, fine_tunes_of, local_model_name
 from gateway.settings import Settings
 

@@ -10,7 +10,8 @@ from dataclasses import asdict
 from typing import Final
 
 from gateway.__about__ import ENV_PREFIX
-from gateway.config.schema import ProviderSettings, Settings
+from gateway.config.provider_settings import ProviderSettings
+from gateway.config.schema import Settings
 from gateway.late import load
 from gateway.local_models import context_of, local_model_name, stamps_of_files
 from local_engine.attached import AttachedEngine

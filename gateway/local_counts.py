@@ -11,7 +11,8 @@ import msgspec
 
 from adapters.target import Target
 from adapters.types import Operation
-from gateway.config.schema import ProviderSettings, Settings
+from gateway.config.provider_settings import ProviderSettings
+from gateway.config.schema import Settings
 from gateway.engines import engine_config
 from local_engine.count import count_chat, count_texts
 from local_engine.engine import LocalEngine

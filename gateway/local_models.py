@@ -7,7 +7,8 @@ from typing import Final
 
 from adapters.fine_tunes import FineTunes
 from adapters.types import Operation
-from gateway.config.schema import LOCAL_CONTEXT, PATTERN_END, ProviderSettings
+from gateway.config.provider_settings import LOCAL_CONTEXT, ProviderSettings
+from gateway.config.schema import PATTERN_END
 from gateway.config.zero import LOCAL_MODEL
 from local_engine.errors import WrongPurposeError
 from local_engine.purpose import Purpose, Traits, decide, traits_of

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from gateway.bridge import owned
 from gateway.bridge.supervisor import Bridge
-from gateway.config.schema import ProviderSettings
+from gateway.config.provider_settings import ProviderSettings
 from gateway.engines import SHARED_VARIABLE, attached_engines, owned_engines
 from gateway.engines import share as share_engines
 from gateway.settings import Settings

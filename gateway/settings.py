@@ -15,15 +15,8 @@ from gateway.config.interpolate import interpolate
 from gateway.config.loading import NO_FILE, Loading
 from gateway.config.model_settings import ModelSettings, TargetSettings
 from gateway.config.problems import ConfigError
-from gateway.config.schema import (
-    FILE_KEYS,
-    AuthSettings,
-    ProviderSettings,
-    ServerSettings,
-    Settings,
-    StorageSettings,
-    TelemetrySettings,
-)
+from gateway.config.provider_settings import FILE_KEYS, ProviderSettings
+from gateway.config.schema import AuthSettings, ServerSettings, Settings, StorageSettings, TelemetrySettings
 from gateway.config.zero import tree_from_environment
 
 __all__ = [

@@ -15,7 +15,8 @@ from gateway.__about__ import ENV_PREFIX
 from gateway.bridge.installed import require_library
 from gateway.bridge.orders import Orders
 from gateway.bridge.supervisor import Bridge
-from gateway.config.schema import BRIDGE_MEMORY_BYTES, ProviderSettings, Settings
+from gateway.config.provider_settings import BRIDGE_MEMORY_BYTES, ProviderSettings
+from gateway.config.schema import Settings
 
 SHARED_VARIABLE: Final = ENV_PREFIX + "SHARED_BRIDGES"
 """Tells a worker where the bridges listen that its parent owns; never set by people."""

@@ -16,7 +16,7 @@ from adapters.spec import ProviderSpec, Support
 from adapters.target import Target
 from adapters.types import Operation
 from gateway.catalog import Catalog
-from gateway.config.schema import ProviderSettings
+from gateway.config.provider_settings import ProviderSettings
 from gateway.settings import Settings
 
 _TIMEOUT_SECONDS = 30.0

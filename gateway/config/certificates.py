@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from gateway.config.schema import ProviderSettings, Settings
+from gateway.config.provider_settings import ProviderSettings
+from gateway.config.schema import Settings
 from gateway.local_models import stamps_of_files
 
 Stamps: TypeAlias = tuple[tuple[str, int, int], ...]

@@ -15,16 +15,15 @@ from adapters.registry import UnknownProviderTypeError, load_spec
 from adapters.spec import ProviderSpec
 from adapters.validation import did_you_mean, one_of, problems_of
 from gateway.config import fine_tunes, local_engine
-from gateway.config.schema import (
+from gateway.config.provider_settings import (
     BRIDGE_ONLY,
     LOCAL_ONLY,
     NOT_OF_BRIDGES,
-    PATTERN_END,
     REMOTE_ONLY,
     TLS_KEYS,
     ProviderSettings,
-    Settings,
 )
+from gateway.config.schema import PATTERN_END, Settings
 from gateway.storage.errors import StorageError
 from gateway.storage.urls import parse_database_url
 

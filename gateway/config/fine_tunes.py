@@ -10,7 +10,8 @@ from adapters.fine_tunes import PLACEHOLDER, adapter_of
 from adapters.located_yaml import Path
 from adapters.spec import LoraSpec, ProviderSpec
 from gateway.config.model_settings import ModelSettings, TargetSettings
-from gateway.config.schema import PATTERN_END, ProviderSettings
+from gateway.config.provider_settings import ProviderSettings
+from gateway.config.schema import PATTERN_END
 
 Finding = tuple[Path, bool, str]
 

@@ -10,7 +10,8 @@ from adapters.fine_tunes import adapter_of
 from adapters.located_yaml import Path
 from adapters.validation import did_you_mean, one_of
 from gateway.config.model_settings import TargetSettings
-from gateway.config.schema import OF_BUNDLED_SERVER, PATTERN_END, ProviderSettings
+from gateway.config.provider_settings import OF_BUNDLED_SERVER, ProviderSettings
+from gateway.config.schema import PATTERN_END
 from gateway.local_models import purpose_of, traits
 from local_engine.errors import LocalEngineError, WrongPurposeError
 from local_engine.launch import check_adapter

@@ -12,7 +12,8 @@ from adapters.located_yaml import Path
 from adapters.registry import UnknownProviderTypeError, load_spec
 from adapters.spec import ProviderSpec
 from gateway.config.model_settings import TargetSettings
-from gateway.config.schema import ProviderSettings, Settings
+from gateway.config.provider_settings import ProviderSettings
+from gateway.config.schema import Settings
 
 
 class Served(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from adapters.registry import load_spec
-from gateway.config.schema import LOCAL_TYPE
+from gateway.config.provider_settings import LOCAL_TYPE
 
 LOCAL_MODEL = "smollm2-135m-instruct"
 """The bundled default model, as clients call it."""

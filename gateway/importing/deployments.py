@@ -7,7 +7,7 @@ from typing import Any
 
 from adapters.fine_tunes import PLACEHOLDER
 from adapters.registry import load_spec
-from gateway.config.schema import BRIDGE_TYPE
+from gateway.config.provider_settings import BRIDGE_TYPE
 from gateway.importing.addresses import is_plain, name_of
 from gateway.importing.amounts import count, duration, number, usd_per_million
 from gateway.importing.entries import Deployment, Entry

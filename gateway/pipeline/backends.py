@@ -16,7 +16,8 @@ from adapters.target import Target
 from adapters.types import Operation
 from gateway.catalog import Catalog, Model
 from gateway.config.certificates import Stamps, stamps_of
-from gateway.config.schema import ProviderSettings, Settings
+from gateway.config.provider_settings import ProviderSettings
+from gateway.config.schema import Settings
 from gateway.local_models import operations_of
 from gateway.pipeline.backend import Backend, Concurrency
 from gateway.pipeline.plan import Route

@@ -13,7 +13,7 @@ from adapters.simulator.engine import Simulator
 from adapters.simulator.options import Options
 from adapters.simulator.refusal import RefusedError
 from adapters.spec import Kind
-from gateway.config.schema import BRIDGE_TYPE
+from gateway.config.provider_settings import BRIDGE_TYPE
 from tests.fakes.loopback_server import serving
 
 

@@ -15,15 +15,8 @@ import httpx2
 import trustme
 from pydantic import BaseModel
 
-from gateway.config.schema import (
-    BRIDGE_ONLY,
-    LOCAL_ONLY,
-    NOT_IN_FILE,
-    NOT_OF_BRIDGES,
-    REMOTE_ONLY,
-    ProviderSettings,
-    Settings,
-)
+from gateway.config.provider_settings import BRIDGE_ONLY, LOCAL_ONLY, NOT_OF_BRIDGES, REMOTE_ONLY, ProviderSettings
+from gateway.config.schema import NOT_IN_FILE, Settings
 from tests.fakes.bridged import STAND_IN
 from tests.fakes.gateway_process import ROOT, until_ready
 from tests.fakes.gguf_files import write_decoder, write_lora

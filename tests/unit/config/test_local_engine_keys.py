@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config.schema import ProviderSettings
+from gateway.config.provider_settings import ProviderSettings
 from gateway.engines import owned_engines
 from gateway.local_models import operations_of
 from gateway.settings import ConfigError, load_settings

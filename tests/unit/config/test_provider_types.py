@@ -9,7 +9,7 @@ import pytest
 from adapters.registry import load_spec, provider_types
 from adapters.vocabulary import PartSupport
 from gateway.catalog import Catalog
-from gateway.config.schema import BRIDGE_TYPE
+from gateway.config.provider_settings import BRIDGE_TYPE
 from gateway.settings import ConfigError, Settings, load_settings
 
 REMOTE = [name for name in provider_types() if name != "local"]
