@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -69,7 +69,14 @@ _mark: Final = secrets.token_hex(6)
 _batches: Final = itertools.count()
 
 _encode: Final = msgspec.json.Encoder().encode
-_values: Final = msgspec.structs.astuple
+
+fields: Final = msgspec.structs.astuple
+"""The values of a row in the order of `COLUMNS`, but for the first."""
+
+
+def as_json(value: Sequence[AttemptRow] | Sequence[str]) -> str:
+    """What stands in the columns ``attempts`` and ``tags``."""
+    return _encode(value).decode()
 
 
 class Batch:
@@ -81,25 +88,24 @@ class Batch:
         self.rows = rows
         self._number = next(_batches)
 
+    def ids(self) -> list[str]:
+        """What is the column ``id`` of each row."""
+        if not self.rows:
+            return []
+        # Ids sort by the time of the answer, which keeps the index dense and pages of the log cheap.
+        mark = f"{self.rows[0].started_at_ms:012x}{_mark}{self._number:06x}"
+        return [f"{mark}{place}" for place in range(10_000, 10_000 + len(self.rows))]
+
     def parameters(self) -> list[Any]:
         """The values of `COLUMNS` for all rows, one row after the other.
 
         One flat list, since hundreds of tuples at once would call the garbage collector in the middle of the work.
         """
         flat: list[Any] = []
-        for values in self.rows_of_values():
-            flat += values
-        return flat
-
-    def rows_of_values(self) -> Iterator[list[Any]]:
-        """The values of `COLUMNS` for one row after the other."""
-        if not self.rows:
-            return
-        # Ids sort by the time of the answer, which keeps the index dense and pages of the log cheap.
-        mark = f"{self.rows[0].started_at_ms:012x}{_mark}{self._number:06x}"
-        for place, row in enumerate(self.rows, 10_000):
-            values = [mark + str(place), *_values(row)]
-            values[-2] = _encode(row.attempts).decode()
+        for id_, row in zip(self.ids(), self.rows, strict=True):
+            flat.append(id_)
+            flat += fields(row)
+            flat[-2] = as_json(row.attempts)
             if row.tags is not None:
-                values[-1] = _encode(row.tags).decode()
-            yield values
+                flat[-1] = as_json(row.tags)
+        return flat

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from gateway.storage.database import Database
 from gateway.storage.failures import in_words
-from gateway.storage.request_row import COLUMNS, Batch
+from gateway.storage.request_row import COLUMNS, Batch, as_json, fields
 
 _ROWS_A_STATEMENT: Final = 128
 """SQLite takes more parameters, but the compiled form of one statement should not fill a processor's cache."""
@@ -21,10 +21,12 @@ _BOUND: Final[dict[Any, Any]] = {None: "", False: 0, True: 1}
 _NULLABLE: Final = "NULLIF(?,'')"
 
 # What most rows of a batch have in common: whose they are, what was asked and who answered; and what is rarely there.
-_KIND: Final = slice(COLUMNS.index("key_id"), COLUMNS.index("stream") + 1)
-_EXTRAS: Final = slice(COLUMNS.index("adjusted"), COLUMNS.index("client_ip") + 1)
-_ALIKE: Final = (*COLUMNS[_KIND], *COLUMNS[_EXTRAS])
-_OWN: Final = tuple(name for name in COLUMNS if name not in _ALIKE)
+_ALIKE: Final = (*COLUMNS[COLUMNS.index("key_id") : COLUMNS.index("prompt_tokens")], "adjusted", "client_ip")
+# What each row has of its own, and how it stands in a statement. What no row leaves out is bound as it is, so that one
+# with a hole there is refused.
+_NEVER_NULL: Final = ("id", "request_id", "started_at_ms", "estimated", "total_ms", "attempts")
+_OWN: Final = {name: "?" if name in _NEVER_NULL else _NULLABLE for name in COLUMNS if name not in _ALIKE}
+
 _FEWEST_ALIKE: Final = 16
 """Rows with as much in common that get a statement of their own."""
 
@@ -54,7 +56,7 @@ class SqliteRows:
             connection = self._connection
             if connection is None:
                 connection = self._connection = self._database.open_sqlite()
-            _insert_rows(connection, batch.rows_of_values())
+            _insert_rows(connection, batch)
         except (sqlite3.Error, OverflowError, ValueError) as error:
             self._disconnect()
             if isinstance(error, sqlite3.IntegrityError) or not isinstance(error, sqlite3.Error):
@@ -68,26 +70,16 @@ class SqliteRows:
             connection.close()
 
 
-def _insert_rows(connection: sqlite3.Connection, rows: Iterable[list[Any]]) -> None:
-    """Insert *rows*, each the values of `COLUMNS`; what many have in common is bound once for all of them."""
-    alike: dict[tuple[Any, ...], list[Any]] = {}
-    for row in rows:
-        common = (*row[_KIND], *row[_EXTRAS])
-        own = alike.get(common)
-        if own is None:
-            own = alike[common] = []
-        own += row[: _KIND.start]
-        own += row[_KIND.stop : _EXTRAS.start]
-        own += row[_EXTRAS.stop :]
+def _insert_rows(connection: sqlite3.Connection, batch: Batch) -> None:
+    """Insert the rows of *batch*; what many of them have in common is bound once for all of them."""
+    gathered = _gathered(batch)
     connection.execute("BEGIN IMMEDIATE")
     rest: list[Any] = []
     width = len(_OWN)
-    for common, values in alike.items():
-        own = [_BOUND.get(value, value) for value in values]
+    for common, own in gathered.items():
         done = 0
         for count in _portions(len(own) // width, _FEWEST_ALIKE):
-            shared = [None if value == "" else value for value in common]
-            connection.execute(_inserts_alike[count], (*shared, *own[done * width : (done + count) * width]))
+            connection.execute(_inserts_alike[count], (*common, *own[done * width : (done + count) * width]))
             done += count
         for start in range(done * width, len(own), width):
             rest += [_BOUND.get(value, value) for value in common]
@@ -99,6 +91,76 @@ def _insert_rows(connection: sqlite3.Connection, rows: Iterable[list[Any]]) -> N
     connection.execute("COMMIT")
 
 
+def _gathered(batch: Batch) -> dict[tuple[Any, ...], list[Any]]:
+    """The values of `_OWN` for one row after the other, as they are bound, by the values of `_ALIKE`."""
+    gathered: dict[tuple[Any, ...], list[Any]] = {}
+    # By names, which stay in the frame: slices and a look at each value took as long as SQLite does.
+    for id_, row in zip(batch.ids(), batch.rows, strict=True):
+        (
+            request_id,
+            started_at_ms,
+            key_id,
+            organisation_id,
+            team_id,
+            user_id,
+            endpoint,
+            model,
+            provider,
+            target,
+            status,
+            error_code,
+            stream,
+            prompt_tokens,
+            completion_tokens,
+            cached_tokens,
+            reasoning_tokens,
+            estimated,
+            cost_nusd,
+            ttft_ms,
+            total_ms,
+            overhead_ms,
+            adjusted,
+            client_ip,
+            attempts,
+            tags,
+        ) = fields(row)
+        common = (
+            key_id,
+            organisation_id,
+            team_id,
+            user_id,
+            endpoint,
+            model,
+            provider,
+            target,
+            status,
+            error_code,
+            stream,
+            adjusted,
+            client_ip,
+        )
+        own = gathered.get(common)
+        if own is None:
+            own = gathered[common] = []
+        own += (
+            id_,
+            request_id,
+            started_at_ms,
+            "" if prompt_tokens is None else prompt_tokens,
+            "" if completion_tokens is None else completion_tokens,
+            "" if cached_tokens is None else cached_tokens,
+            "" if reasoning_tokens is None else reasoning_tokens,
+            1 if estimated else 0,
+            "" if cost_nusd is None else cost_nusd,
+            "" if ttft_ms is None else ttft_ms,
+            total_ms,
+            "" if overhead_ms is None else overhead_ms,
+            as_json(attempts),
+            "" if tags is None else as_json(tags),
+        )
+    return gathered
+
+
 def _portions(rows: int, least: int) -> Iterator[int]:
     """How many of *rows* to insert by each statement: powers of two, from *least* on; fewer than that are left over."""
     while rows >= least:
@@ -107,9 +169,9 @@ def _portions(rows: int, least: int) -> Iterator[int]:
         rows -= count
 
 
-def _statement(given: Sequence[str], count: int) -> str:
+def _statement(given: Iterable[str], count: int) -> str:
     """*given* is what stands for the columns that most rows have in common."""
-    row = f"({','.join([*given, *[_NULLABLE] * len(_OWN)])})"
+    row = f"({','.join([*given, *_OWN.values()])})"
     return (
         f"INSERT INTO requests ({', '.join((*_ALIKE, *_OWN))}) VALUES {','.join([row] * count)} ON CONFLICT DO NOTHING"  # noqa: S608 - no value of anybody's is in it
     )
