@@ -44,6 +44,12 @@ _OTHER_WORDS: Final = re.compile(r"must be (?:one of|either)|supported values|in
 _NUMBERS: Final = re.compile(r"(?<![\w.-])\d{1,9}\b")
 _MISSING: Final = re.compile(r"required|missing")
 _DUE: Final = re.compile(r"required|missing|must (?:be passed|include|contain|have|provide)")
+_ID_IS_ODD: Final = re.compile(
+    r"(?:tool_calls\S*\.id|tool_call_id|tool_use\.id|tool_result\.tool_use_id)\b.{0,60}"
+    r"(?:too long|max(?:imum)?[ _]length|at most|match(?:es)? (?:the )?pattern)",
+    re.DOTALL,
+)
+"""Ids of another provider's calls, in a conversation that goes on here."""
 _EMPTY: Final = re.compile(
     r"\bnull\b|\bnone\b|nonetype|valid (?:string|list|dictionary|array)|expected an? "
     r"|empty array|empty list|too short|min(?:imum )?_?(?:length|items)|must not be empty|at least (?:one|1)\b"
@@ -177,7 +183,8 @@ class LearnedRefusals:
 
     def _parameter(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
         named = told.named
-        if not told.unsupported:
+        too_long = named in ADVISORY and "too long" in told.text
+        if not told.unsupported and not too_long:
             # A word of a list that the target has another list of.
             words = (name for name in _WORDS if name in told.text) if _OTHER_WORDS.search(told.text) else ()
             named = next(iter(words), "")
@@ -231,7 +238,7 @@ def _better_facts(known: MessageFacts, told: Told) -> Iterator[MessageFacts]:
         yield replace(known, developer_to_system=True, roles=known.roles - {"developer"}, always=True)
     if "system message" in text and ("beginning" in text or "first" in text):
         yield replace(known, single_system=True, always=True)
-    if "tool call id" in text and "length of 9" in text:
+    if ("tool call id" in text and "length of 9" in text) or _ID_IS_ODD.search(text):
         yield replace(known, ids=ToolCallIds.NINE_ALPHANUMERIC, always=True)
     if "role 'user' after role 'tool'" in text:
         yield replace(known, rules=known.rules | {MessageRule.ASSISTANT_AFTER_TOOL}, always=True)

@@ -18,6 +18,7 @@ _NEVER: Any = Literal["\x00"] | UnsetType
 """The type of a member that may not be there: no text of a client is this one."""
 _ANY: Any = bool | int | float | str | list[msgspec.Raw] | dict[str, msgspec.Raw] | UnsetType
 """The type of a member that may be anything but null."""
+_OBJECT: Any = dict[str, msgspec.Raw] | UnsetType
 
 
 class MessageCheck:
@@ -90,9 +91,10 @@ def _content_type(facts: MessageFacts) -> Any:
     kinds: Any = Literal[tuple(sorted(facts.parts))] if facts.parts else str
     members: list[tuple[str, Any] | tuple[str, Any, Any]] = [("type", kinds), ("text", str | UnsetType, UNSET)]
     if facts.nested:
-        members += [(name, _ANY, UNSET) for name in KNOWN_PARTS if name != "text"]
+        members += [(name, _ANY, UNSET) for name in KNOWN_PARTS if name not in ("text", "image_url")]
     elif not facts.cache_control:
         members.append(("cache_control", _NEVER, UNSET))
+    members.append(("image_url", _OBJECT, UNSET))
     part = _struct("Part", members, facts.nested)
     # Made at run time, as above.
     return str | Annotated[list[part], Meta(min_length=1)]  # type: ignore[valid-type]

@@ -10,14 +10,13 @@ from adapters.draft import Draft
 from adapters.message_calls import CallRewriter
 from adapters.message_changes import CACHE_CONTROL, CALLS, CONTENT, NAME, REASONING, ROLE, Message, known_members
 from adapters.message_facts import ALL, KNOWN_PARTS, REASONING_FIELDS, MessageFacts, ReasoningDue
+from adapters.message_parts import in_openais_words, without_thoughts
 from adapters.patches import invalid, unsupported
 from adapters.types import Action
 
 _BETWEEN_PARTS: Final = "\n"
 _SHOWN: Final = 40
 _RESULTS: Final = ("tool", "function")
-_TEXT_OF_RESPONSES: Final = ("input_text", "output_text")
-"""What text is called in the API of responses, from which clients take it over."""
 _DUE: Final = "reasoning_content"
 _BLANK: Final = " "
 """Reasoning that nobody knows any more; an empty text is none to some."""
@@ -48,6 +47,7 @@ class Rewriter:
             message["content"] = ""
         self._role(message)
         self._functions(message, number)
+        self._thoughts(message)
         self._reasoning(message)
         self._refusal(message)
         if "content" in message:
@@ -87,6 +87,18 @@ class Rewriter:
             message.pop("name", None)
             message |= {"role": "tool", "tool_call_id": self._function_call}
             self._told(ROLE, Action.MAPPED)
+
+    def _thoughts(self, message: Message) -> None:
+        """What an assistant has thought as its reasoning, where it stands among the parts of its content."""
+        content = message.get("content")
+        found = without_thoughts(content) if message.get("role") == "assistant" and isinstance(content, list) else None
+        if found is None:
+            return
+        rest, thought = found
+        message["content"] = rest or (None if self._facts.null_content and message.get("tool_calls") else "")
+        if thought and not REASONING_FIELDS & message.keys():
+            message["reasoning_content"] = thought
+        self._told(REASONING, Action.REWRITTEN)
 
     def _reasoning(self, message: Message) -> None:
         facts = self._facts
@@ -157,11 +169,11 @@ class Rewriter:
             return {"type": "text", "text": part}
         if not isinstance(part, dict):
             return part
-        facts = self._facts
-        kind = part.get("type")
-        if kind in _TEXT_OF_RESPONSES:
+        facts, said = self._facts, in_openais_words(part)
+        if said is not None:
             self._told(CONTENT, Action.REWRITTEN)
-            return {"type": "text", "text": part.get("text", "")}
+            part = said
+        kind = part.get("type")
         if facts.parts and isinstance(kind, str) and kind not in facts.parts:
             if kind == "refusal":
                 return {"type": "text", "text": part.get("refusal", "")}

@@ -106,7 +106,7 @@ def plain_usage(body: bytes, operation: Operation) -> Usage | None:
             answer = _decode_chat(body)
             for choice in answer.choices:
                 calls = choice.message.tool_calls
-                if calls is not None and not _are_whole(calls, choice.finish_reason):
+                if calls is not None and (len(answer.choices) > 1 or not _are_whole(calls, choice.finish_reason)):
                     return None
                 start = bytes(choice.message.content)[:2]
                 if start == _NULL and calls is not None:

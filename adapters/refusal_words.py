@@ -14,11 +14,14 @@ from adapters.error_body import ErrorFields
 from adapters.types import FailureKind as Kind
 from adapters.vocabulary import PARAMETERS
 
+_TOO_LONG: Final = "string_above_max_length"
+_OF_A_NAME: Final = re.compile(r"\.(?:id|name|tool_call_id)\b|\b(?:user|metadata|safety_identifier|prompt_cache_key)\b")
+"""What else may be too long: ids and names, which no shorter prompt makes shorter (vercel/ai#5171)."""
 _KINDS_BY_CODE: Final[Mapping[str, Kind]] = {
     "context_length_exceeded": Kind.CONTEXT_LENGTH,
     "exceed_context_size_error": Kind.CONTEXT_LENGTH,  # llama.cpp
     "context_window_exceeded": Kind.CONTEXT_LENGTH,
-    "string_above_max_length": Kind.CONTEXT_LENGTH,  # OpenAI, for a prompt of millions of characters
+    _TOO_LONG: Kind.CONTEXT_LENGTH,  # OpenAI, for a prompt of millions of characters
     "content_filter": Kind.CONTENT_FILTER,
     "content_policy_violation": Kind.CONTENT_FILTER,
     "moderation_blocked": Kind.CONTENT_FILTER,
@@ -153,6 +156,8 @@ def kind_of(fields: ErrorFields, status: int | None) -> Kind | None:
     """What codes and wordings say beyond the status; None when they say nothing more."""
     code, kind, message = fields.code.lower(), fields.type.lower(), fields.message
     told = _KINDS_BY_CODE.get(code) or _KINDS_BY_CODE.get(kind)
+    if code == _TOO_LONG and _OF_A_NAME.search(f"{fields.param} {message}"):
+        return Kind.BAD_REQUEST
     if told is not None:
         return told
     if code in _RATE_CODES or kind in _RATE_CODES:

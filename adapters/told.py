@@ -24,6 +24,7 @@ _NAMED: Final = re.compile(
     r"""|\bdoes not support (?:the )?(?:parameter|argument)s? [`'"]?(?P<lacking>\w+)"""
     r"""|\b(?:parameter|argument)s? (?:is |are )?not supported(?: \w+ this model)?: [`'"]?(?P<told>\w+)"""
     r"""|\b[Uu]nsupported value: [`'"]?(?P<value>\w+)"""
+    r"""|\bInvalid '(?P<wrong>\w+)':"""
     r"""|[`'"]?(?P<first>\w+)[`'"]? and [`'"]?(?P<second>\w+)[`'"]? cannot both be""",
 )
 _REFUSED: Final = re.compile(

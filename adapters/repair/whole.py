@@ -10,7 +10,8 @@ import msgspec
 from adapters.answers import SILENCE, Answer, AnswerChoice, UnreadableError, fold_choice
 from adapters.draft import AnswerNeeds
 from adapters.plain_answer import TAG_OR_CALL
-from adapters.repair.chunk import object_of, value_of
+from adapters.repair.asked import choices_asked_for
+from adapters.repair.chunk import holds, object_of, value_of
 from adapters.repair.machine import StreamMachine
 from adapters.repair.rules import Rules
 from adapters.stream import MOST_SECONDS, is_usual
@@ -79,6 +80,10 @@ def mend(
         choices = _decode_choices(top.pop("choices"))
         repair = StreamMachine(rules, operation, needs, request, stream=False)
         changed = repair.mend_top(top)
+        if len(choices) > 1 and operation is Operation.CHAT and choices_asked_for(request) == 1:
+            joined = _joined(choices)
+            changed |= len(joined) < len(choices)
+            choices = joined
         mended = []
         for place, choice in enumerate(choices):
             found = _mended(repair, place, choice, operation, alone=len(choices) == 1)
@@ -87,6 +92,24 @@ def mend(
     except (msgspec.DecodeError, AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise UnreadableError(str(error)) from None
     return _encode({**top, "choices": mended}) if changed else body
+
+
+def _joined(choices: list[dict[str, msgspec.Raw]]) -> list[dict[str, msgspec.Raw]]:
+    """*choices* as the one that was asked for, where text and calls of it have one each (ericc-ch/copilot-api#81)."""
+    messages = [object_of(choice.get("message")) for choice in choices]
+    if sum(holds(message.get("content")) for message in messages) > 1:
+        return choices
+    whole: dict[str, Any] = {}
+    calls: list[Any] = []
+    for message in messages:
+        found = value_of(message.pop("tool_calls", None))
+        calls += found if isinstance(found, list) else []
+        whole |= {name: value for name, value in message.items() if holds(value) or name not in whole}
+    if calls:
+        whole["tool_calls"] = calls
+    reasons = {bytes(choice.get("finish_reason", _NONE)): choice for choice in choices}
+    ends = reasons.get(b'"tool_calls"', choices[0])
+    return [{**ends, "index": msgspec.Raw(b"0"), "message": msgspec.Raw(_encode(whole))}]
 
 
 def _mended(
