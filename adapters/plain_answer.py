@@ -137,8 +137,11 @@ def _are_whole(calls: list[_Call], reason: str) -> bool:
     if reason == "stop":
         return False
     for call in calls:  # a pattern in the type would cost 6 µs a call
-        if call.function.arguments.isspace():
-            return False  # what is blank is no JSON, and becomes an empty object
+        name, arguments = call.function.name, call.function.arguments
+        if arguments.isspace() or arguments == "null" or arguments[0] == '"':
+            return False  # what is blank is no JSON, and becomes an empty object, as nothing does
+        if "<|" in name or name[0].isspace() or name[-1].isspace() or name.startswith("functions."):
+            return False  # not as the client knows it
     return len(calls) == 1 or len({call.id for call in calls}) == len(calls)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from adapters.repair.chunk import holds
+
+_PREFIX: Final = "functions."
+"""How gpt-oss and Kimi know the tools of a client."""
 
 
 def may_think(request: Mapping[str, msgspec.Raw], off: Mapping[str, Any]) -> bool:
@@ -54,6 +57,15 @@ def begins_a_name(request: Mapping[str, msgspec.Raw], name: str) -> bool:
         return False  # nearly always, and without decoding the tools
     names = _names(tools)
     return name not in names and any(one.startswith(name) for one in names)
+
+
+def offered_name(request: Mapping[str, msgspec.Raw], name: str) -> str:
+    """The tool that *name* means: some put blanks, their own prefix, or marks of the model around it."""
+    tools = request.get("tools")
+    if tools is None or msgspec.json.encode(name) in bytes(tools):
+        return name  # nearly always
+    plain = name.partition("<|")[0].strip().removeprefix(_PREFIX)
+    return plain if plain in _names(tools) else name
 
 
 def _names(encoded: msgspec.Raw) -> frozenset[str]:

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+_NO_ARGUMENTS: Final = frozenset(("{}", "null"))
+"""What stands for no arguments; what follows are all there are (BerriAI/litellm#4537, envoyproxy/ai-gateway#1465)."""
 _IDENTITY: Final = frozenset(("id", "type", "index", "function"))
 _MOST_CALLS: Final = 2048
 
@@ -71,12 +73,18 @@ class CallTracker:
     """
 
     def __init__(
-        self, make_id: Callable[[int], str], *, only_first: bool = False, is_cut: Callable[[str], bool] | None = None
+        self,
+        make_id: Callable[[int], str],
+        *,
+        only_first: bool = False,
+        is_cut: Callable[[str], bool] | None = None,
+        tidy: Callable[[str], str] | None = None,
     ) -> None:
-        """*is_cut* tells of a name whether it can only be the beginning of one."""
+        """*is_cut* tells of a name whether it can only be the beginning of one, *tidy* which tool's it is."""
         self._make_id = make_id
         self._only_first = only_first
         self._is_cut = is_cut
+        self._tidy = tidy
         self._calls: list[_Call] = []
         self._at: dict[int, _Call] = {}
         self._with_id: dict[str, _Call] = {}
@@ -190,6 +198,8 @@ class CallTracker:
     def _piece(self, call: _Call, part: Part, function: Part, last: bool) -> Part | None:
         name = function.get("name")
         text = self._new_text(call, arguments_text(function.get("arguments")), last)
+        if text and not call.length:
+            text = _first_arguments(text, call.announced)
         if text:
             call.pieces.append(text)
             call.length += len(text)
@@ -215,6 +225,8 @@ class CallTracker:
 
     def _announcement(self, call: _Call, text: str) -> Part:
         call.announced = True
+        if self._tidy is not None:
+            call.name = self._tidy(call.name)
         return {
             "index": call.number,
             "id": call.id,
@@ -233,6 +245,19 @@ class CallTracker:
         if last and text.startswith(sent) and is_object(text) and not is_object(sent + text):
             return text[len(sent) :]
         return text
+
+
+def _first_arguments(text: str, announced: bool) -> str:
+    """How the arguments of a call begin: an empty object that comes with its name is said at the end, if it has stayed
+    so; a text that is the JSON of the arguments' JSON is read once more."""
+    bare = text.strip()
+    if bare[:1] == '"' and bare[-1:] == '"':
+        try:
+            inner = msgspec.json.decode(bare)
+        except (msgspec.DecodeError, RecursionError):
+            return text
+        return inner if isinstance(inner, str) and is_object(inner) else text
+    return "" if bare in _NO_ARGUMENTS and not (announced and bare == "{}") else text
 
 
 def _same(text: str, other: str) -> bool:

@@ -37,9 +37,10 @@ class ChoiceRepair:
         chat: bool,
         opened: bool,
         is_cut: Callable[[str], bool] | None = None,
+        tidy: Callable[[str], str] | None = None,
     ) -> None:
         """*tools* are the names a call written as text may have; none where such calls are not looked for. *opened*:
-        the text begins within a tag. *is_cut* is for the `CallTracker`."""
+        the text begins within a tag. *is_cut* and *tidy* are for the `CallTracker`."""
         self.started = False
         self.reason: str | None = None
         """Why it ended, once that was passed on."""
@@ -47,7 +48,7 @@ class ChoiceRepair:
         """It ended at a stop that we found, and nothing of it may follow."""
         self.pending: list[ChunkChoice] = []
         """A piece with text and a finish reason, which is the end only if no more comes (BerriAI/litellm#2195)."""
-        self.calls = CallTracker(make_id, only_first=needs.one_call, is_cut=is_cut)
+        self.calls = CallTracker(make_id, only_first=needs.one_call, is_cut=is_cut, tidy=tidy)
         self.function_call: str | None = None
         """The arguments so far of a call in the old style."""
         self.old_style = False

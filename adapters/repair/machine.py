@@ -10,7 +10,14 @@ import msgspec
 
 from adapters.draft import AnswerNeeds
 from adapters.failures import ErrorFields, error_fields
-from adapters.repair.asked import begins_a_name, choices_asked_for, may_think, names_a_tool, tools_in_text
+from adapters.repair.asked import (
+    begins_a_name,
+    choices_asked_for,
+    may_think,
+    names_a_tool,
+    offered_name,
+    tools_in_text,
+)
 from adapters.repair.choice import ChoiceRepair
 from adapters.repair.chunk import ChunkChoice, event_of, holds, object_of, value_of
 from adapters.repair.envelope import Envelope
@@ -92,6 +99,7 @@ class StreamMachine:
         self._opened = rules.opened and may_think(request, rules.off)
         self._envelope = Envelope(rules, operation, stream=stream)
         self._is_cut = partial(begins_a_name, request) if self._new_style else None
+        self._tidy = partial(offered_name, request) if self._new_style else None
         self._tools = tools_in_text(request) if rules.calls_in_content else frozenset()
         self._choices: dict[int, ChoiceRepair] = {}
         self._last: ChunkChoice | None = None
@@ -233,6 +241,7 @@ class StreamMachine:
                 chat=self._chat,
                 opened=self._opened,
                 is_cut=self._is_cut,
+                tidy=self._tidy,
             )
         if choice.cut:
             return []
