@@ -8,8 +8,6 @@ the library and reports ``{"version": …}``.
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import sys
 import threading
@@ -19,6 +17,7 @@ from typing import Any, TextIO
 from local_engine.allocator import give_back_large_blocks
 from local_engine.lifeline import die_with_parent
 from local_engine.options import ChildExit, ChildOptions
+from local_engine.reports import claim_stdout, tell
 
 # A waiting connection holds a thread of the server, and health probes need one however many are waiting.
 _HTTP_THREADS = 64
@@ -32,12 +31,12 @@ class _LibraryError(Exception):
 
 def check() -> int:
     """Whether the library loads."""
-    report = _claim_stdout()
+    report = claim_stdout()
     try:
         library = _import_library()
     except _LibraryError as error:
         return _fail(report, ChildExit.LIBRARY_MISSING, str(error))
-    _tell(report, {"version": library.__version__})
+    tell(report, {"version": library.__version__})
     return ChildExit.OK
 
 
@@ -46,7 +45,7 @@ def main() -> int:
     die_with_parent(options.parent_pid, sys.stdin.fileno(), lambda: _remove_socket(options))
     # A terminal's Ctrl-C goes to the whole group: the parent decides when its engine ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    report = _claim_stdout()
+    report = claim_stdout()
     give_back_large_blocks()
     try:
         server = _load(options)
@@ -54,7 +53,7 @@ def main() -> int:
         return _fail(report, ChildExit.LIBRARY_MISSING, str(error))
     except RuntimeError as error:
         return _fail(report, ChildExit.MODEL_UNREADABLE, f"llama.cpp could not serve {options.model_path}: {error}")
-    _tell(report, {"listening": server.listening_address})
+    tell(report, {"listening": server.listening_address})
     # SIGTERM ends the process at once, as nothing is worth saving: whoever sends it has let the answers finish.
     threading.Event().wait()
     return ChildExit.OK
@@ -113,19 +112,8 @@ def explain_import_error(error: ImportError) -> str:
     return f"the Python package xllamacpp cannot be loaded: {error}"
 
 
-def _claim_stdout() -> TextIO:
-    """A stream for reports; what native code prints on standard output goes to standard error from now on."""
-    report = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return report
-
-
-def _tell(report: TextIO, message: dict[str, str]) -> None:
-    print(json.dumps(message), file=report, flush=True)
-
-
 def _fail(report: TextIO, code: ChildExit, reason: str) -> int:
-    _tell(report, {"failed": reason})
+    tell(report, {"failed": reason})
     return code
 
 

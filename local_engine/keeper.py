@@ -16,16 +16,16 @@ import sys
 import threading
 from pathlib import Path
 from types import FrameType
-from typing import Any, TextIO
+from typing import Any
 
 from local_engine.lifeline import die_when_parent_does
 from local_engine.options import ChildExit
+from local_engine.reports import claim_stdout, tell
 
 
 def main() -> int:
     orders: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
-    report = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    report = claim_stdout()
     if orders["socket"]:
         # A killed predecessor leaves it, and nobody binds over it.
         Path(orders["socket"]).unlink(missing_ok=True)
@@ -33,11 +33,11 @@ def main() -> int:
     try:
         process = _start(orders["command"])
     except OSError as error:
-        _tell(report, {"failed": f"{orders['command'][0]} cannot be started: {error.strerror}"})
+        tell(report, {"failed": f"{orders['command'][0]} cannot be started: {error.strerror}"})
         return ChildExit.COMMAND_MISSING
     signal.signal(signal.SIGTERM, lambda number, _: _pass_on(process, number, _))
     threading.Thread(target=_outlive_nobody, name="lifeline", daemon=True).start()
-    _tell(report, {"started": str(process.pid)})
+    tell(report, {"started": str(process.pid)})
     code = process.wait()
     _end_the_rest()
     return _end_alike(code)
@@ -84,10 +84,6 @@ def _end_alike(code: int) -> int:
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     return code
-
-
-def _tell(report: TextIO, message: dict[str, str]) -> None:
-    print(json.dumps(message), file=report, flush=True)
 
 
 if __name__ == "__main__":

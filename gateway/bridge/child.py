@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import json
 import logging
 import os
 import signal
@@ -20,6 +19,7 @@ from typing import Any, TextIO
 
 from gateway.bridge.orders import ChildExit, Orders
 from local_engine.lifeline import die_with_parent
+from local_engine.reports import claim_stdout, tell
 
 LIBRARY = "litellm"
 _KEEP_ALIVE_SECONDS = 300
@@ -35,11 +35,11 @@ def main() -> int:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     _limit_memory(orders.memory_bytes)
     os.environ.update(orders.environ)
-    report = _claim_stdout()
+    report = claim_stdout()
     try:
         library = _load()
     except Exception as error:  # noqa: BLE001 - hundreds of modules are imported, and any error there means the same
-        _tell(report, {"failed": f"{LIBRARY} cannot be loaded: {type(error).__name__}: {error}"})
+        tell(report, {"failed": f"{LIBRARY} cannot be loaded: {type(error).__name__}: {error}"})
         return ChildExit.LIBRARY_UNUSABLE
     asyncio.run(_serve(library, orders, listener, report))
     return ChildExit.OK
@@ -90,7 +90,7 @@ async def _serve(library: Any, orders: Orders, listener: int, report: TextIO) ->
     while not server.started and not serving.done():  # noqa: ASYNC110
         await asyncio.sleep(0)
     if server.started:
-        _tell(report, {"ready": _version()})
+        tell(report, {"ready": _version()})
     await serving
 
 
@@ -99,17 +99,6 @@ def _version() -> str:
         return version(LIBRARY)
     except PackageNotFoundError:
         return "unknown"
-
-
-def _claim_stdout() -> TextIO:
-    """A stream for reports; what the library prints on standard output goes to standard error from now on."""
-    report = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return report
-
-
-def _tell(report: TextIO, message: dict[str, str]) -> None:
-    print(json.dumps(message), file=report, flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 
 from local_engine.supervisor import EngineProcess
@@ -17,7 +18,7 @@ async def running() -> EngineProcess:
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
-    return EngineProcess(process)
+    return EngineProcess(process, logging.getLogger(__name__))
 
 
 async def test_who_stops_waiting_for_the_end_leaves_the_process_watched_and_stoppable() -> None:
