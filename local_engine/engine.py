@@ -6,16 +6,17 @@ import asyncio
 import contextlib
 import logging
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from local_engine import probe
 from local_engine.attached import gave_up, publish
 from local_engine.errors import EngineCrashedError, EngineDownError, LocalEngineError
+from local_engine.health import until_healthy, watch
 from local_engine.launch import Launch, prepare, template_has_tools
 from local_engine.memory import check_memory
 from local_engine.occupancy import Occupancy
 from local_engine.options import EngineConfig
+from local_engine.pace import Pace
 from local_engine.premises import Premises
 from local_engine.probe import Address
 from local_engine.room import Room
@@ -23,22 +24,6 @@ from local_engine.state import DOWN, EngineState, explain
 from local_engine.supervisor import EngineProcess
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """The times a supervisor goes by."""
-
-    first_backoff_seconds: float = 0.5
-    longest_backoff_seconds: float = 30.0
-    healthy_after_seconds: float = 60.0
-    """Having run this long makes the next failure count as the first."""
-    failures_until_failed: int = 3
-    health_interval_seconds: float = 5.0
-    health_timeout_seconds: float = 10.0
-    unanswered_until_hung: int = 2
-    look_at_use_seconds: float = 1.0
-    """How often to look whether a model can be unloaded."""
 
 
 class LocalEngine:
@@ -207,14 +192,14 @@ class LocalEngine:
                 self._room.leave(self)
             if not self._occupancy.claims:
                 self._wanted.clear()
-            await asyncio.sleep(self._backoff_seconds())
+            await asyncio.sleep(self._pace.backoff_seconds(self._failures))
             self.restarts += 1
 
     async def _until_asked(self) -> None:
         """Return when the model is to be loaded. After a failure that is tried unasked, if none has to leave for it."""
         while not self._wanted.is_set() and not (self._failures and self._room.enter_if_free(self)):
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._backoff_seconds() if self._failures else None):
+                async with asyncio.timeout(self._pace.backoff_seconds(self._failures) if self._failures else None):
                     await self._wanted.wait()
 
     async def _run_once(self, launch: Launch) -> None:
@@ -232,7 +217,7 @@ class LocalEngine:
             self._occupancy.touch()
             self.ready_since = time.monotonic()
             self._set(EngineState.READY)
-            await process.while_alive(self._watch(), self._until_unloaded())
+            await process.while_alive(watch(self.address, self._pace), self._until_unloaded())
             _log.info("unloading the local model %s", self.name)
         finally:
             self._process = None
@@ -242,28 +227,10 @@ class LocalEngine:
     async def _prove(self, launch: Launch) -> None:
         """Let the engine do a little of its work, and ask what its model can do."""
         if self.config.command:
-            await self._until_healthy()  # a child of our own has told already that it listens
+            # A child of our own has told already that it listens.
+            await until_healthy(self.address, self._pace, self.config.start_timeout_seconds)
         await probe.prove(self.address, launch.purpose)
         self.supports_tools = await probe.supports_tools(self.address)
-
-    async def _until_healthy(self) -> None:
-        try:
-            async with asyncio.timeout(self.config.start_timeout_seconds):
-                timeout = self._pace.health_timeout_seconds
-                while not await probe.is_healthy(self.address, timeout):  # noqa: ASYNC110 - of this no event tells
-                    await asyncio.sleep(0.1)
-        except TimeoutError as error:
-            within = f"{self.config.start_timeout_seconds:g} s"
-            raise EngineCrashedError(f"the command did not answer /health within {within}") from error
-
-    async def _watch(self) -> None:
-        """Raise when the process lives but does not answer any more."""
-        unanswered = 0
-        while unanswered < self._pace.unanswered_until_hung:
-            await asyncio.sleep(self._pace.health_interval_seconds)
-            healthy = await probe.is_healthy(self.address, self._pace.health_timeout_seconds)
-            unanswered = 0 if healthy else unanswered + 1
-        raise EngineCrashedError("the engine's process hung and was ended")
 
     async def _until_unloaded(self) -> None:
         """Return when the model can be unloaded: nobody uses it then, and nobody begins to."""
@@ -292,7 +259,3 @@ class LocalEngine:
             _log.warning("the local engine %s failed: %s%s", self.name, error, tail)
         hopeless = error.permanent or self._failures >= self._pace.failures_until_failed
         self._set(EngineState.FAILED if hopeless else EngineState.RESTARTING)
-
-    def _backoff_seconds(self) -> float:
-        doubled = self._pace.first_backoff_seconds * 2.0 ** min(self._failures - 1, 16)
-        return min(doubled, self._pace.longest_backoff_seconds)

@@ -14,6 +14,7 @@ from gateway.bridge.orders import Orders
 from gateway.bridge.process import BridgeProcess
 from gateway.bridge.refusing import refuse_connections, somebody_waits
 from gateway.bridge.state import BridgeState, publish
+from local_engine.pace import RestartPace
 from local_engine.rundir import RunDirectory
 
 _log = logging.getLogger(__name__)
@@ -21,14 +22,9 @@ _BACKLOG = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(RestartPace):
     """The times a supervisor goes by."""
 
-    first_backoff_seconds: float = 0.5
-    longest_backoff_seconds: float = 30.0
-    healthy_after_seconds: float = 60.0
-    """Having run this long makes the next failure count as the first."""
-    failures_until_failed: int = 3
     start_timeout_seconds: float = 120.0
 
 
@@ -115,9 +111,9 @@ class Bridge:
                 _log.exception("the supervisor of the bridge %s failed", self.name)
                 self._note_failure(BridgeCrashedError(repr(error)))
             if self.state is BridgeState.FAILED:
-                await refuse_connections(listener, self.name, self._backoff_seconds())
+                await refuse_connections(listener, self.name, self._pace.backoff_seconds(self._failures))
             else:
-                await asyncio.sleep(self._backoff_seconds())
+                await asyncio.sleep(self._pace.backoff_seconds(self._failures))
             self.state = BridgeState.IDLE
 
     async def _run_once(self, listener: int) -> None:
@@ -141,7 +137,3 @@ class Bridge:
         _log.warning("the bridge %s failed: %s%s", self.name, error, tail)
         hopeless = error.permanent or self._failures >= self._pace.failures_until_failed
         self.state = BridgeState.FAILED if hopeless else BridgeState.RESTARTING
-
-    def _backoff_seconds(self) -> float:
-        doubled = self._pace.first_backoff_seconds * 2.0 ** min(self._failures - 1, 16)
-        return min(doubled, self._pace.longest_backoff_seconds)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from local_engine.engine import LocalEngine, Pace
+from local_engine.engine import LocalEngine
 from local_engine.options import EngineConfig
+from local_engine.pace import Pace
 from local_engine.pull import pull
 from local_engine.registry import DEFAULT_MODEL, default_store
 

@@ -13,8 +13,9 @@ import pytest
 
 from local_engine import probe
 from local_engine.attached import AttachedEngine
-from local_engine.engine import LocalEngine, Pace
+from local_engine.engine import LocalEngine
 from local_engine.errors import EngineCrashedError, EngineDownError
+from local_engine.pace import Pace
 from local_engine.probe import Address
 from local_engine.state import EngineState
 

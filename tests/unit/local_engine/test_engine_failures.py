@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from local_engine.attached import AttachedEngine, state_file
-from local_engine.engine import LocalEngine, Pace
+from local_engine.engine import LocalEngine
 from local_engine.options import EngineConfig
+from local_engine.pace import Pace
 from local_engine.probe import Address
 from local_engine.state import EngineState, explain, outline
 
