@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -18,6 +18,12 @@ class _Vector(msgspec.Struct, gc=False):
     embedding: msgspec.Raw = msgspec.Raw(b"null")
 
 
+class _Counts(msgspec.Struct, gc=False):
+    prompt_tokens: Annotated[int, msgspec.Meta(ge=0)]
+    total_tokens: Annotated[int, msgspec.Meta(ge=0)]
+
+
+_decode_counts = msgspec.json.Decoder(_Counts).decode
 _decode_vectors = msgspec.json.Decoder(list[_Vector]).decode
 _decode_inputs = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _DIGITS: Final = b"0123456789"
@@ -42,26 +48,56 @@ def mend_list(
         found = _decode_vectors(vectors)
         if inputs is not None and len(found) != inputs:
             raise MissingVectorsError(f"{_counted(len(found), 'vector')} for {_counted(inputs, 'input')}")
-        if any(bytes(vector.embedding) == b"null" for vector in found):
+        told = [bytes(vector.embedding) for vector in found]
+        if b"null" in told:
             raise MissingVectorsError("a vector that is null")
+        if any(b"null" in vector for vector in told):
+            raise MissingVectorsError("a vector with a number that is null")
+        nested = any(vector[:2] == b"[[" for vector in told)
         places = [vector.index for vector in found]
         ordered = places == list(range(len(places))) and all(type(place) is int for place in places)
         sound = ordered and all(vector.object == "embedding" for vector in found)
-        if sound and kind == "list" and type(model) is str and bytes(usage)[:1] == b"{":
+        if sound and kind == "list" and type(model) is str and model and not nested and _are_counts(usage):
             return body
         whole = msgspec.json.decode(body)
         if not ordered:
             whole["data"] = _in_place(whole["data"])
         for item in whole["data"]:
             item["object"] = "embedding"
+            if nested:
+                item["embedding"] = _flat(item["embedding"])
     except (msgspec.DecodeError, AttributeError, KeyError, RecursionError, TypeError) as error:
         raise UnreadableError(str(error)) from None
     whole["object"] = "list"
-    if not isinstance(whole.get("model"), str):
+    if not isinstance(whole.get("model"), str) or not whole["model"]:
         whole["model"] = named
-    if not isinstance(whole.get("usage"), dict):
-        whole["usage"] = {"prompt_tokens": 0, "total_tokens": 0}
+    if not _are_counts(usage):
+        whole["usage"] = _counts(whole.get("usage"))
     return msgspec.json.encode(whole)
+
+
+def _are_counts(usage: msgspec.Raw) -> bool:
+    try:
+        _decode_counts(usage)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _counts(usage: Any) -> dict[str, Any]:
+    """*usage* with both its counts: of an input they are the same."""
+    told = usage if isinstance(usage, dict) else {}
+    known = [int(told[name]) for name in ("prompt_tokens", "total_tokens") if _is_count(told.get(name))]
+    return {**told, "prompt_tokens": known[0] if known else 0, "total_tokens": known[-1] if known else 0}
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+
+
+def _flat(vector: Any) -> Any:
+    """The only vector of a list of them, as llama.cpp tells those of each token."""
+    return vector[0] if isinstance(vector, list) and len(vector) == 1 and isinstance(vector[0], list) else vector
 
 
 def inputs_of(body: Mapping[str, msgspec.Raw]) -> int | None:

@@ -63,7 +63,8 @@ class ChunkChoice:
         self.delta = choice
         if chat:
             if not _is_object(choice.get("delta")):
-                choice["delta"] = choice.pop("message", {})
+                text = {"content": choice.pop("text")} if holds(choice.get("text")) else {}
+                choice["delta"] = choice.pop("message", text)
                 self.changed = True
             self.delta = object_of(choice["delta"])
         found = value_of(choice.get("index"))

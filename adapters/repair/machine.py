@@ -31,10 +31,18 @@ from adapters.types import EventKind, Operation
 
 _FINISH: Final = EventKind.FINISH
 _NO_NEEDS: Final = AnswerNeeds()
+_DELTA: Final = b'"delta"'
 _FIRST: Final = msgspec.Raw(b"0")
 _NO_EVENT: Final = StreamEvent(EventKind.OTHER, b"", b"")
 _decode_top = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_choices = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
+
+
+def _text_of_chat(chunk: ChunkChoice) -> str:
+    """What a chat's message or delta says, in a choice that should be a text."""
+    said = object_of(chunk.choice.pop("message", None)) or object_of(chunk.choice.pop("delta", None))
+    text = value_of(said.get("content"))
+    return text if isinstance(text, str) else ""
 
 
 def _of_one_choice(choices: list[dict[str, Any]]) -> bool:
@@ -167,7 +175,7 @@ class StreamMachine:
         if not event.plain or event.opens or event.id != self._envelope.id:
             return False
         choice = self._choices.get(event.index)
-        if choice is None or is_marked(event, self.markers):
+        if choice is None or is_marked(event, self.markers) or (_DELTA in event.data) is not self._chat:
             return False
         if event.kind is _FINISH:
             return self._may_end(choice, event.finish_reasons[0][1])
@@ -251,7 +259,7 @@ class StreamMachine:
         else:
             choice.started = True
             if not isinstance(value_of(chunk.choice.get("text")), str):
-                chunk.put("text", "")
+                chunk.put("text", _text_of_chat(chunk))
         says = chunk.says_something()
         out: list[ChunkChoice] = []
         if choice.pending:

@@ -68,6 +68,8 @@ class StreamRepair:
             return machine.may_pass(event)
         if not event.plain or event.index or is_marked(event, self._rules.markers):
             return False
+        if event.opens and not self._chat:
+            return False  # a chat where a text was asked for
         opening = self._opening
         if opening is None:
             if event.kind is _FINISH or not (event.opens or not self._chat) or not self._may_say(event):

@@ -122,6 +122,9 @@ def _mended(
     piece["index"] = found if isinstance(found, int) and not alone else place
     if chat:
         piece["delta"] = _numbered(object_of(piece.pop("message", piece.get("delta"))))
+        text = before.get("text")
+        if not piece["delta"] and isinstance(text, str):
+            piece["delta"] = {"content": piece.pop("text")}
     chunks = repair.whole_choice(piece)
     after: dict[str, Any] = {"index": piece["index"], "finish_reason": None}
     for chunk in chunks:
@@ -137,7 +140,11 @@ def _mended(
             message["content"] = ""
     if "logprobs" in before:
         after.setdefault("logprobs", None)
-    kept = {name: value for name, value in before.items() if name not in ("delta", "message", "usage")}
+    kept = {
+        name: value
+        for name, value in before.items()
+        if name not in ("delta", "message", "usage", *(("text",) if chat else ()))
+    }
     made = kept | after
     if chat:
         # Members with nothing in them are no part of a stream's delta, but of a message they are.

@@ -166,3 +166,56 @@ async def test_a_piece_of_a_stream_is_a_text(piece: Json, text: str) -> None:
 
     assert heard(answer).content == text
     assert payloads(answer.body)[0]["choices"][0]["delta"]["role"] == "assistant"
+
+
+def text_piece(text: str, finish: str | None = None) -> bytes:
+    choice = {"index": 0, "text": text, "logprobs": None, "finish_reason": finish}
+    return event({"id": "c", "object": "text_completion", "created": 1, "model": "m", "choices": [choice]})
+
+
+async def test_a_chat_where_a_text_was_asked_for_is_that_text() -> None:
+    chats = stream(ROLE, delta(content="hel"), delta(content="lo"), STOP, DONE)
+    for streamed, script in ((False, [saying({"content": "hello"})]), (True, chats)):
+        async with in_front_of(script) as field:
+            answer = await field.gateway.post("/v1/completions", {"model": "m", "prompt": "Hi", "stream": streamed})
+
+        told = payloads(answer.body)[:-1] if streamed else [answer.json]
+        assert {one["object"] for one in told} == {"text_completion"}
+        assert "".join(choice["text"] for one in told for choice in one["choices"]) == "hello"
+
+
+async def test_a_text_where_a_chat_was_asked_for_is_its_message() -> None:
+    texts = stream(text_piece("hel"), text_piece("lo"), text_piece("", "stop"), DONE)
+    async with in_front_of(texts) as field:
+        found = heard(await field.ask(stream=True))
+    assert (found.content, found.finish, found.done) == ("hello", {0: "stop"}, True)
+
+    async with in_front_of([saying({}, choices=[{"index": 0, "text": "hello", "finish_reason": "stop"}])]) as field:
+        (choice,) = (await field.ask()).json["choices"]
+    assert choice == {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hello"}}
+
+
+VECTORS: list[Any] = [
+    pytest.param({"usage": {"prompt_tokens": 3}}, {"usage": {"prompt_tokens": 3, "total_tokens": 3}}, id="no total"),
+    pytest.param({"usage": {"total_tokens": 3.0}}, {"usage": {"prompt_tokens": 3, "total_tokens": 3}}, id="a total"),
+    pytest.param({"model": ""}, {"model": "bge"}, id="no name"),
+    pytest.param({"data": [{"object": "embedding", "index": 0, "embedding": [[0.5, 1.0]]}]}, {}, id="a list of one"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "told"), VECTORS)
+async def test_a_list_of_vectors_reads_like_openais(given: Json, told: Json) -> None:
+    data = [{"object": "embedding", "index": 0, "embedding": [0.5, 1.0]}]
+    usual = {"object": "list", "model": "bge", "data": data, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+    async with in_front_of([wire_answer(json.dumps({**usual, **given}).encode())], model="bge") as field:
+        answer = await field.gateway.post("/v1/embeddings", {"model": "m", "input": "hi"})
+
+    assert answer.json == {**usual, **told}
+
+
+async def test_a_vector_with_a_hole_is_none() -> None:
+    data = [{"object": "embedding", "index": 0, "embedding": [0.5, None]}]
+    async with in_front_of([wire_answer(json.dumps({"object": "list", "data": data}).encode())]) as field:
+        answer = await field.gateway.post("/v1/embeddings", {"model": "m", "input": "hi"})
+
+    assert answer.status == 502
