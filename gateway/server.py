@@ -14,16 +14,15 @@ import threading
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 from gateway import interruption
-from gateway.data_plane.exchange import Plane
 from gateway.data_plane.limits import WireLimits
 from gateway.data_plane.uvicorn_protocol import DataPlaneProtocol
-from gateway.deadlines import Deadlines
 from gateway.reload.terminal import RELOAD_SIGNAL, Terminal
+from gateway.served import ServedApplication
 
 if TYPE_CHECKING:
     from gateway.settings import Settings
@@ -37,37 +36,6 @@ _END_SECONDS = 5.0
 """How long requests that were ended may take to say so."""
 
 _BACKLOG = 2048
-
-
-class ServedServices(Protocol):
-    """What the server needs of an application's services."""
-
-    draining: bool
-
-    @property
-    def deadlines(self) -> Deadlines: ...
-
-
-class ServedApplication(Protocol):
-    """What the server needs of the application of one worker."""
-
-    @property
-    def plane(self) -> Plane: ...
-
-    @property
-    def services(self) -> ServedServices: ...
-
-    @property
-    def asgi(self) -> Any:
-        """The ASGI application for everything the data plane does not answer."""
-
-    def reload_soon(self, trigger: str) -> None:
-        """Read the configuration again, without waiting for it."""
-
-    def end_remaining(self) -> None:
-        """End every request under way: a stream with an error event, others with a 503."""
-
-    async def aclose(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
