@@ -12,6 +12,7 @@ from gateway.upstream.base import BodySink, Origin, RequestHead, Sending, Upstre
 from gateway.upstream.counted import COUNTING, StreamCounts, asking_for_counts
 from gateway.upstream.fair_queue import FairQueue, QueueFullError
 from gateway.upstream.fold import as_stream, fold
+from gateway.upstream.held import HeldResponse
 from local_engine.errors import EngineDownError, NoRoomError
 from local_engine.state import DOWN, Engine, explain, outline
 
@@ -159,34 +160,19 @@ class _Gathered:
             self.over.set_exception(error)
 
 
-class _FoldedResponse:
+class _FoldedResponse(HeldResponse):
     """A plain answer put together from a stream that is over."""
 
-    __slots__ = ("_body", "headers", "status")
+    __slots__ = ()
 
     def __init__(self, status: int, body: bytes) -> None:
-        self.status: int = status
-        self.headers: Mapping[str, str] = {"content-type": "application/json", "content-length": str(len(body))}
-        self._body = body
+        super().__init__(status, {"content-type": "application/json", "content-length": str(len(body))}, body)
 
     async def read(self, limit_bytes: int) -> bytes:
         if len(self._body) > limit_bytes:
             message = f"the upstream's answer is larger than {limit_bytes} bytes"
             raise ProviderError(FailureKind.TOO_LARGE, message)
         return self._body
-
-    def stream(self, sink: BodySink) -> None:
-        sink.feed(self._body)
-        sink.finish(None)
-
-    def pause(self) -> None:
-        """Nothing is in flight."""
-
-    def resume(self) -> None:
-        """Nothing is in flight."""
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 class _SlotResponse:
