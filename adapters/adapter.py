@@ -33,6 +33,7 @@ from adapters.shapes.compile import compile_rescues, compile_shapes
 from adapters.shapes.fan_out import FanOut
 from adapters.shapes.prompt_as_chat import PromptAsChat
 from adapters.shapes.retell_calls import RetellCalls
+from adapters.shapes.split_inputs import SplitInputs
 from adapters.spec import Support
 from adapters.stream import progress_marker
 from adapters.target import Target
@@ -93,6 +94,7 @@ class Adapter:
         """What may still answer a request that the provider has refused."""
         self.when_learned: Callable[[], object] = _nothing
         """Called when requests that are known already have to be made anew."""
+        self._split: SplitInputs | None = None
         self._shape_triggers = frozenset().union(*(shape.triggers for shape in self._shapes))
         triggers = self._shape_triggers - {"stream"}
         self.special = patches.special.union(*(shape.triggers for shape in self._shapes if shape.lossy))
@@ -268,12 +270,21 @@ class Adapter:
         patches = EndpointPatches((*lacks, "base64"), unsure, self._provider)
         self._endpoints = {**self._endpoints, _EMBEDDINGS: patches}
 
+    def learn_inputs(self, most: int) -> None:
+        """Embed no more than *most* inputs at once."""
+        self._split = SplitInputs(most)
+        self._shapes = (self._split, *(shape for shape in self._shapes if not isinstance(shape, SplitInputs)))
+        self._shape_triggers |= self._split.triggers
+        self.patched |= self._split.triggers
+
     def learn_facts(self, overrides: Mapping[str, Any], conflicts: Sequence[Mapping[str, Any]]) -> None:
         """Lay *overrides* and further *conflicts* over the target's facts."""
         spec = self.target.spec.with_overrides(overrides).with_conflicts(conflicts)
         made = Adapter(replace(self.target, spec=spec), self._secrets, self._offers)
         self.target, self._shapes, self._shape_triggers = made.target, made._shapes, made._shape_triggers
         self._patches = made._patches
+        if self._split is not None:
+            self.learn_inputs(self._split.most)
         for teach in self._taught.values():
             self._patches = teach(self._patches)
         self.special, self.patched = self.special | made.special, self.patched | made.patched

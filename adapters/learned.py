@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from adapters.draft import Draft, Unsupported
+from adapters.embeddings import inputs_of
 from adapters.errors import ProviderError
 from adapters.learned_facts import feature_refused
 from adapters.learned_schemas import PlainToolSchemas, keywords_refused
@@ -30,7 +31,7 @@ from adapters.types import Action, FailureKind, Operation
 from adapters.vocabulary import MessageRule, ToolCallIds
 
 _OF_THE_REQUEST: Final = frozenset((FailureKind.BAD_REQUEST, FailureKind.UNSUPPORTED_PARAMETER))
-_STATUSES: Final = frozenset((400, 422, 500))
+_STATUSES: Final = frozenset((400, 413, 422, 500))
 _NEVER_LEFT_OUT: Final = frozenset((
     "model", "messages", "input", "prompt", "stream", "tools", "tool_choice", OLD_LIMIT, NEW_LIMIT,
 ))  # fmt: skip
@@ -38,6 +39,11 @@ _LIMITS: Final = {OLD_LIMIT: NEW_LIMIT, NEW_LIMIT: OLD_LIMIT}
 _ABOUT_THE_LIMIT: Final = re.compile(r"max_(?:completion_|output_|new_)?tokens")
 _TOO_MUCH: Final = re.compile(
     r"less than|at most|no more than|up to|maximum|exceed|too (?:large|big|high)|greater than|larger than|range|<="
+)
+_ABOUT_INPUTS: Final = re.compile(r"\b(?:batch|inputs?|texts|items|array|list|contents)\b")
+_AT_MOST: Final = re.compile(
+    r"(?:larger than|greater than|more than|at most|less than|or equal to|up to|exceed\w*|limit\w*|max\w*)"
+    r"\D{0,40}?(\d+)"
 )
 _WORDS: Final = ("reasoning_effort", "verbosity", "service_tier")
 _OTHER_WORDS: Final = re.compile(r"must be (?:one of|either)|supported values|invalid value|not a valid|should be")
@@ -80,6 +86,9 @@ class Pupil(Protocol):
     def learn_one_encoding(self) -> None:
         """Ask for no encoding of vectors."""
 
+    def learn_inputs(self, most: int) -> None:
+        """Embed no more than *most* inputs at once."""
+
     def learn_messages(self, facts: MessageFacts) -> None:
         """Know this of the target's messages."""
 
@@ -121,6 +130,7 @@ class LearnedRefusals:
             self._limit,
             self._usage,
             self._encoding,
+            self._inputs,
             self._tools,
             self._parameter,
             self._messages,
@@ -166,6 +176,16 @@ class LearnedRefusals:
         # Vectors are encoded here as the client wants them, whatever comes.
         self._pupil.learn_one_encoding()
         return "encoding_format", Action.EMULATED
+
+    def _inputs(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
+        if draft.operation is not Operation.EMBEDDINGS or "token" in told.text or not _ABOUT_INPUTS.search(told.text):
+            return None
+        given = inputs_of(draft.body) or 0
+        lower = [number for number in map(int, _AT_MOST.findall(told.text)) if 0 < number < given]
+        if not lower:
+            return None
+        self._pupil.learn_inputs(min(lower))
+        return "input", Action.SPLIT
 
     def _tools(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
         words = frozenset(re.findall(r"[a-z_]+", told.text))
