@@ -15,7 +15,7 @@ from adapters.parameter_patches import raw
 from adapters.patches import Patch, leave_out, unsupported
 from adapters.shapes.conditions import Predicate, compile_conflict
 from adapters.spec import ConflictSpec, ProviderSpec
-from adapters.spec_request import ConditionKind
+from adapters.spec_conflicts import ConditionKind
 from adapters.types import Action
 from adapters.vocabulary import Patch as Word
 

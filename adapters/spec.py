@@ -20,6 +20,7 @@ from adapters.spec_answer import (
     StreamingSpec,
     UsageSpec,
 )
+from adapters.spec_conflicts import Condition, ConditionKind, ConflictSpec
 from adapters.spec_parts import (
     EndpointName,
     EndpointSpec,
@@ -30,16 +31,7 @@ from adapters.spec_parts import (
     ParamName,
     TransportSpec,
 )
-from adapters.spec_request import (
-    Condition,
-    ConditionKind,
-    ConflictSpec,
-    ContextSpec,
-    DialectSpec,
-    LoraSpec,
-    MessagesSpec,
-    ParamSpec,
-)
+from adapters.spec_request import ContextSpec, DialectSpec, LoraSpec, MessagesSpec, ParamSpec
 from adapters.validation import at, did_you_mean, raise_all
 from adapters.vocabulary import (
     EMULATIONS,

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.registry import SpecError, load_spec
 from adapters.spec import Condition, ConditionKind, Patch, Support
-from adapters.spec_request import read_condition
+from adapters.spec_conflicts import read_condition
 from adapters.vocabulary import ToolCallIds
 from tests.unit.adapters.provider_file import GOOD, read_acme
 
