@@ -37,7 +37,7 @@ from adapters.shapes.split_inputs import SplitInputs
 from adapters.spec import Support
 from adapters.stream import progress_marker
 from adapters.target import Target
-from adapters.types import Adjustment, Body, FailureKind, Operation
+from adapters.types import Action, Adjustment, Body, FailureKind, Operation
 
 _encode = msgspec.json.Encoder().encode
 _TRUE: Final = msgspec.Raw(b"true")
@@ -95,6 +95,7 @@ class Adapter:
         self.when_learned: Callable[[], object] = _nothing
         """Called when requests that are known already have to be made anew."""
         self._split: SplitInputs | None = None
+        self._only_streams = False
         self._shape_triggers = frozenset().union(*(shape.triggers for shape in self._shapes))
         triggers = self._shape_triggers - {"stream"}
         self.special = patches.special.union(*(shape.triggers for shape in self._shapes if shape.lossy))
@@ -178,6 +179,10 @@ class Adapter:
                     out[name] = value
             if self._limit is not None:
                 self._limit(draft)
+        if self._only_streams and not stream and operation is not _EMBEDDINGS:
+            stream = True  # what comes is put together by whoever reads it
+            out["stream"] = _TRUE
+            draft.adjusted("stream", Action.EMULATED)
         if stream and self._ask_for_usage:
             # Usage is always asked for, since metering needs it; it is hidden from clients that did not ask.
             out["stream_options"] = _with_usage(out.get("stream_options"))
@@ -261,6 +266,11 @@ class Adapter:
     def learn_no_usage(self) -> None:
         """Ask for no usage of streams."""
         self._ask_for_usage = False
+        self.when_learned()
+
+    def learn_streams(self) -> None:
+        """Ask for streams alone."""
+        self._only_streams = True
         self.when_learned()
 
     def learn_one_encoding(self) -> None:

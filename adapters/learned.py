@@ -9,17 +9,18 @@ up like that: such a refusal is passed on.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from adapters.draft import Draft, Unsupported
 from adapters.embeddings import inputs_of
 from adapters.errors import ProviderError
 from adapters.learned_facts import feature_refused
+from adapters.learned_messages import better_facts
 from adapters.learned_schemas import PlainToolSchemas, keywords_refused
 from adapters.limit_patches import NEW_LIMIT, OLD_LIMIT
-from adapters.message_facts import ALL, KNOWN_PARTS, MessageFacts, ReasoningDue
+from adapters.message_facts import MessageFacts
 from adapters.message_patches import MessagePatches
 from adapters.patches import ADVISORY, CONTRACT, Patch, is_neutral, leave_out
 from adapters.shapes.again import AskAgain
@@ -28,7 +29,6 @@ from adapters.target import Target
 from adapters.told import Told, told_by
 from adapters.tool_patches import FUNCTION_MEMBERS, CleanTools
 from adapters.types import Action, FailureKind, Operation
-from adapters.vocabulary import MessageRule, ToolCallIds
 
 _OF_THE_REQUEST: Final = frozenset((FailureKind.BAD_REQUEST, FailureKind.UNSUPPORTED_PARAMETER))
 _STATUSES: Final = frozenset((400, 413, 422, 500))
@@ -40,6 +40,11 @@ _ABOUT_THE_LIMIT: Final = re.compile(r"max_(?:completion_|output_|new_)?tokens")
 _TOO_MUCH: Final = re.compile(
     r"less than|at most|no more than|up to|maximum|exceed|too (?:large|big|high)|greater than|larger than|range|<="
 )
+_ONLY_STREAMS: Final = re.compile(
+    r"must (?:have|be|use) stream|only supports? stream|stream must be (?:true|enabled)|stream(?:ing)? is required"
+    r"|(?:set|enable|use) (?:the )?[`'\"]?stream[`'\"]?(?: parameter| mode|=true| to true)"
+    r"|for non-streaming (?:calls|requests)"
+)
 _ABOUT_INPUTS: Final = re.compile(r"\b(?:batch|inputs?|texts|items|array|list|contents)\b")
 _AT_MOST: Final = re.compile(
     r"(?:larger than|greater than|more than|at most|less than|or equal to|up to|exceed\w*|limit\w*|max\w*)"
@@ -49,18 +54,6 @@ _WORDS: Final = ("reasoning_effort", "verbosity", "service_tier")
 _OTHER_WORDS: Final = re.compile(r"must be (?:one of|either)|supported values|invalid value|not a valid|should be")
 _NUMBERS: Final = re.compile(r"(?<![\w.-])\d{1,9}\b")
 _MISSING: Final = re.compile(r"required|missing")
-_DUE: Final = re.compile(r"required|missing|must (?:be passed|include|contain|have|provide)")
-_ID_IS_ODD: Final = re.compile(
-    r"(?:tool_calls\S*\.id|tool_call_id|tool_use\.id|tool_result\.tool_use_id)\b.{0,60}"
-    r"(?:too long|max(?:imum)?[ _]length|at most|match(?:es)? (?:the )?pattern)",
-    re.DOTALL,
-)
-"""Ids of another provider's calls, in a conversation that goes on here."""
-_EMPTY: Final = re.compile(
-    r"\bnull\b|\bnone\b|nonetype|valid (?:string|list|dictionary|array)|expected an? "
-    r"|empty array|empty list|too short|min(?:imum )?_?(?:length|items)|must not be empty|at least (?:one|1)\b"
-)
-"""Members of messages that hold nothing: they are left out of all messages that are looked at."""
 
 
 class Pupil(Protocol):
@@ -82,6 +75,9 @@ class Pupil(Protocol):
 
     def learn_no_usage(self) -> None:
         """Ask for no usage of streams."""
+
+    def learn_streams(self) -> None:
+        """Ask for streams alone."""
 
     def learn_one_encoding(self) -> None:
         """Ask for no encoding of vectors."""
@@ -127,6 +123,7 @@ class LearnedRefusals:
         self._provider = provider
         self._pupil = pupil
         self._lessons: tuple[Lesson, ...] = (
+            self._stream,
             self._limit,
             self._usage,
             self._encoding,
@@ -147,6 +144,12 @@ class LearnedRefusals:
 
     def worked(self) -> None:
         """What was learned is true whether the answer comes or not."""
+
+    def _stream(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
+        if draft.stream or draft.operation is Operation.EMBEDDINGS or not _ONLY_STREAMS.search(told.text):
+            return None
+        self._pupil.learn_streams()
+        return "stream", Action.EMULATED
 
     def _limit(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
         body = draft.body
@@ -218,7 +221,7 @@ class LearnedRefusals:
             return None
         known = self._pupil.message_facts
         sent = _messages_with(known, draft)
-        for facts in _better_facts(known, told):
+        for facts in better_facts(known, told):
             if _messages_with(facts, draft) not in (sent, b""):
                 self._pupil.learn_messages(facts)
                 return "messages", Action.REWRITTEN
@@ -249,36 +252,6 @@ def told_of_request(failure: ProviderError, draft: Draft) -> Told | None:
     if failure.status not in _STATUSES or failure.kind not in _OF_THE_REQUEST:
         return None
     return told_by(failure, draft.body)
-
-
-def _better_facts(known: MessageFacts, told: Told) -> Iterator[MessageFacts]:
-    """What may have to be known of messages, besides what was *known*, after a refusal in these words."""
-    text = told.text
-    if "developer" in text:
-        yield replace(known, developer_to_system=True, roles=known.roles - {"developer"}, always=True)
-    if "system message" in text and ("beginning" in text or "first" in text):
-        yield replace(known, single_system=True, always=True)
-    if ("tool call id" in text and "length of 9" in text) or _ID_IS_ODD.search(text):
-        yield replace(known, ids=ToolCallIds.NINE_ALPHANUMERIC, always=True)
-    if "role 'user' after role 'tool'" in text:
-        yield replace(known, rules=known.rules | {MessageRule.ASSISTANT_AFTER_TOOL}, always=True)
-    if "must alternate" in text or "alternating roles" in text:
-        yield replace(known, rules=known.rules | {MessageRule.ALTERNATING}, always=True)
-    if "reasoning_content" in text and _DUE.search(text):
-        # Models that think while they call tools want their thoughts back, which few clients keep.
-        for due in (ReasoningDue.WITH_CALLS, ReasoningDue.ALWAYS):
-            yield replace(known, reasoning_due=due, always=True)
-    if ("content" in text and "string" in text) or "must be string, but is array" in text:
-        yield replace(known, text_roles=frozenset((ALL,)), always=True)
-    if "content" in text and (_MISSING.search(text) or _EMPTY.search(text)):
-        yield replace(known, null_content=False, always=True)
-    if "type" in text and "text" in text:
-        yield replace(known, parts=known.parts or frozenset(KNOWN_PARTS), always=True)
-    if _EMPTY.search(text):
-        yield replace(known, always=True)
-    if told.unsupported and ("message" in text or "tool_calls" in text):
-        names = known.names and "name" not in re.findall(r"\w+", text)
-        yield replace(known, nested=True, names=names, always=True)
 
 
 def _messages_with(facts: MessageFacts, draft: Draft) -> bytes:
