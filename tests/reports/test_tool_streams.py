@@ -106,22 +106,17 @@ async def test_a_client_puts_the_calls_together_that_were_meant(
     assert len({one["id"] for one in found.calls.values()}) == len(expected)
 
 
-async def test_a_call_repeated_at_the_end_is_cerebras_own_habit_too() -> None:
-    """elizaOS/eliza#9766: pieces, then the whole object again with id and name."""
-    script = parts(
-        BEGUN, part('{"city":"Os', index=0), part('lo"}', index=0), part(WHOLE, "get_weather", index=0, id="call_a")
-    )
-    async with in_front_of(script, "cerebras", "gpt-oss-120b") as field:
-        answer = await field.ask(tools=[WEATHER], stream=True)
-
-    assert heard(answer).tools == [("get_weather", OSLO)]
-
-
-async def test_a_call_spelled_differently_the_second_time_is_still_one() -> None:
-    """elizaOS/eliza#16973: the repetition is encoded anew, with other spaces."""
-    script = parts(
-        BEGUN, part('{"city": ', index=0), part('"Oslo"}', index=0), part(WHOLE, "get_weather", index=0, id="call_a")
-    )
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param(('{"city":"Os', 'lo"}'), id="elizaOS/eliza#9766"),
+        pytest.param(('{"city": ', '"Oslo"}'), id="elizaOS/eliza#16973: encoded anew, with other spaces"),
+    ],
+)
+async def test_a_call_repeated_at_the_end_is_cerebras_own_habit_too(pieces: tuple[str, str]) -> None:
+    """Pieces, then the whole object again with id and name."""
+    whole = part(WHOLE, "get_weather", index=0, id="call_a")
+    script = parts(BEGUN, *(part(piece, index=0) for piece in pieces), whole)
     async with in_front_of(script, "cerebras", "gpt-oss-120b") as field:
         answer = await field.ask(tools=[WEATHER], stream=True)
 

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gateway.catalog import Catalog
 from gateway.probe.wire import wire_to
 from gateway.settings import load_settings
@@ -42,22 +44,17 @@ async def test_too_many_requests_are_repeated_after_the_wait_that_is_asked_for(t
     assert pauses == [7.0, 7.0]
 
 
-async def test_a_provider_that_stays_busy_is_left_alone_after_four_tries(tmp_path: Path) -> None:
-    pauses: list[float] = []
-    async with simulated("groq", fault=fault("rate_limit=7")) as groq:
-        seen = await ask(tmp_path, groq, pauses)
+@pytest.mark.parametrize(
+    ("told", "status", "tries"), [("rate_limit=7", 429, 4), ("status=503", 503, 2)], ids=["busy", "in trouble"]
+)
+async def test_a_provider_that_stays_so_is_left_alone_after_a_few_tries(
+    tmp_path: Path, told: str, status: int, tries: int
+) -> None:
+    async with simulated("groq", fault=fault(told)) as groq:
+        seen = await ask(tmp_path, groq, [])
 
-    assert seen.status == 429
-    assert len(groq.requests) == 4
-
-
-async def test_a_server_in_trouble_is_asked_once_more(tmp_path: Path) -> None:
-    pauses: list[float] = []
-    async with simulated("groq", fault=fault("status=503")) as groq:
-        seen = await ask(tmp_path, groq, pauses)
-
-    assert seen.status == 503
-    assert len(groq.requests) == 2
+    assert seen.status == status
+    assert len(groq.requests) == tries
 
 
 async def test_a_refusal_is_final(tmp_path: Path) -> None:
