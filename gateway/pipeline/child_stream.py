@@ -13,35 +13,16 @@ from adapters.answers import SHAPE_ERRORS
 from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
 from adapters.repair.machine import AnswerFailedError
-from adapters.repair.stream import StreamRepair
 from adapters.shapes.usage import UsageFields
 from adapters.stream import StreamEvent, is_progress, read_event, usual_frame
 from adapters.stream_edits import add_usage, without_usage
 from adapters.types import EventKind, FailureKind
-from gateway.pipeline.tally import SentCall
-from gateway.upstream.base import UpstreamResponse
+from gateway.pipeline.opened import Opened
 from gateway.upstream.odd_events import payloads_in, unframed
 from gateway.upstream.sse import SseEvent, SseSplitter
 
 LINGER_SECONDS: Final = 1.0
 """How long the end of a body may follow the end of its answer before the connection is given up."""
-
-
-class Opened(Protocol):
-    """One of the streams, from its head to its end."""
-
-    response: UpstreamResponse
-
-    @property
-    def sent(self) -> SentCall | None:
-        """Where to note what it used; None where that is done elsewhere."""
-
-    @property
-    def repair(self) -> StreamRepair | None:
-        """What makes its events read like OpenAI's; None where they do."""
-
-    def close(self) -> None:
-        """Drop it, or give back what it held; may be called again."""
 
 
 class Whole(Protocol):

@@ -15,7 +15,8 @@ from adapters.shapes.fan_out import choice_index
 from adapters.shapes.usage import UsageFields, sum_of_calls, sum_of_choices
 from adapters.stream import StreamEvent
 from adapters.types import FailureKind
-from gateway.pipeline.child_stream import ChildStream, Opened
+from gateway.pipeline.child_stream import ChildStream
+from gateway.pipeline.opened import Opened
 from gateway.pipeline.stream_out import DONE
 from gateway.upstream.base import BodySink
 

@@ -23,11 +23,11 @@ from adapters.types import Adjustment, Body, Operation
 from gateway.pipeline.as_completion import AsCompletion
 from gateway.pipeline.backend import Backend
 from gateway.pipeline.call import Attempt, Call
-from gateway.pipeline.child_stream import Opened
 from gateway.pipeline.clock import AttemptClock
 from gateway.pipeline.fan_out import MergedStream
+from gateway.pipeline.opened import NestedCalls, Opened, OpenedCall
 from gateway.pipeline.places import Places
-from gateway.pipeline.tally import SentCall, Tally
+from gateway.pipeline.tally import Tally
 from gateway.pipeline.told import Told
 from gateway.pipeline.whole import MAX_ANSWER_BYTES, is_stream, read_as_stream, read_refusal, read_whole
 from gateway.services import Services
@@ -157,7 +157,7 @@ class ShapedCalls:
         prepared = self._prepare(body, after, stream=True)
         if prepared.shape is not None:
             outcome = await prepared.shape.answer(body, Caller(self, prepared.shape))
-            return _Nested(self._streamed(outcome, prepared.shape))
+            return NestedCalls(self._streamed(outcome, prepared.shape))
         try:
             opened = await self._send(body, prepared)
         except ProviderError as failure:
@@ -167,7 +167,7 @@ class ShapedCalls:
             rescue, shape = found
             outcome = await shape.answer(body, Caller(self, shape))
             rescue.worked()
-            return _Nested(self._streamed(outcome, shape))
+            return NestedCalls(self._streamed(outcome, shape))
         try:
             if not is_stream(opened.response):
                 provider = self._attempt.target.provider
@@ -205,7 +205,7 @@ class ShapedCalls:
             self._tell((Adjustment(found[1].param, found[1].action),))
         return found
 
-    async def _send(self, body: Body, prepared: Prepared) -> _Opened:
+    async def _send(self, body: Body, prepared: Prepared) -> OpenedCall:
         await self._places.take()
         sent = self.tally.begin(body)
         try:
@@ -230,7 +230,7 @@ class ShapedCalls:
             raise
         finally:
             self._attempt.sent = self._attempt.sent or sent.sent
-        return _Opened(response, sent, self._places)
+        return OpenedCall(response, sent, self._places)
 
     def _repair(self, prepared: Prepared, body: Body) -> StreamRepair:
         return self._backend.adapter.repair.stream(self._operation, prepared.needs, body)
@@ -261,35 +261,3 @@ class Caller:
 
     async def fetch(self, url: str, most_bytes: int) -> tuple[str, bytes]:
         return await self._calls.fetch(url, most_bytes)
-
-
-class _Opened:
-    """A request of which the head of the answer is here, with its place at the provider."""
-
-    __slots__ = ("_places", "repair", "response", "sent")
-
-    def __init__(self, response: UpstreamResponse, sent: SentCall, places: Places) -> None:
-        self.response = response
-        self.sent = sent
-        self.repair: StreamRepair | None = None
-        self._places: Places | None = places
-
-    def close(self) -> None:
-        self.response.close()
-        places, self._places = self._places, None
-        if places is not None:
-            places.give_back()
-
-
-class _Nested:
-    """What a further shape made of a request: its calls are accounted for by themselves."""
-
-    __slots__ = ("repair", "response", "sent")
-
-    def __init__(self, response: UpstreamResponse) -> None:
-        self.response = response
-        self.sent: SentCall | None = None
-        self.repair: StreamRepair | None = None
-
-    def close(self) -> None:
-        self.response.close()
