@@ -32,6 +32,8 @@ _KINDS_BY_CODE: Final[Mapping[str, Kind]] = {
     "billing_not_active": Kind.PAYMENT,
     "model_not_found": Kind.NOT_FOUND,
     "model_not_available": Kind.NOT_FOUND,
+    "model_decommissioned": Kind.NOT_FOUND,  # Groq, with 400
+    "model_deprecated": Kind.NOT_FOUND,
     "unsupported_parameter": Kind.UNSUPPORTED_PARAMETER,
     "unknown_parameter": Kind.UNSUPPORTED_PARAMETER,
     "unsupported_value": Kind.UNSUPPORTED_PARAMETER,
@@ -108,8 +110,17 @@ _LOADING: Final = re.compile(
 # Only a name may stand between the word and what is said of it: "the model's tool x does not exist" is another matter.
 _NO_MODEL: Final = re.compile(
     r"\bmodel\b:? ?[`'\"]?[\w./:@#-]*[`'\"]?,? (?:was |is |could )?"
-    r"(?:not (?:be )?found|does ?n[o']t exist|not (?:deployed|served))"
+    r"(?:not (?:be )?found|does ?n[o']t exist|not (?:deployed|served|available)"
+    r"|no longer (?:available|supported|served)|(?:has|have) been (?:decommissioned|deprecated|retired|removed|discontinued|shut down))"
     r"|unknown model|no such model|model not found|is not a valid model",
+    re.IGNORECASE,
+)
+# What a model cannot look at or listen to; another one of the same name may.
+_NO_SENSE: Final = re.compile(
+    r"(?:does not|doesn'?t|not|only) support(?:s|ed|ing)? (?:image|vision|audio|video|multi-?modal)"
+    r"|not a multi-?modal model|at most 0 (?:image|audio|video)"
+    r"|(?:image|vision|audio|video)s? (?:input|content|url)?s? ?(?:is|are) not supported"
+    r"|unknown variant `(?:image_url|input_audio|video_url)`",
     re.IGNORECASE,
 )
 _NO_ADAPTER: Final = re.compile(
@@ -176,6 +187,8 @@ def kind_of(fields: ErrorFields, status: int | None) -> Kind | None:
             return Kind.NOT_LOADED
         if _LOADING.search(message):
             return Kind.OVERLOADED
+    if status in (400, 404, 422, 500) and _NO_SENSE.search(message):
+        return Kind.UNSUPPORTED_PARAMETER
     if status == 500 and _OF_THE_REQUEST.search(message):
         return Kind.UNSUPPORTED_PARAMETER
     if status in (400, 422) and (_UNSUPPORTED.search(message) or refused_parameter(message)):

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.gateway import config, running_gateway
 from tests.fakes.openai_answers import DONE, completion, event, refusal, stream
-from tests.fakes.scripted_server import RecordedRequest, Script
+from tests.fakes.scripted_server import RecordedRequest, Script, ScriptedServer
 from tests.fakes.scripted_server import answer as wire_answer
 from tests.reports.field import AS_PERSON, USER, WEATHER, Json, Rule, hello, in_front_of, saying
 
@@ -144,3 +145,31 @@ async def test_a_failure_of_the_engine_teaches_nothing() -> None:
         assert (answer.status, len(field.sent)) == (502, 1)
     async with in_front_of(hello) as field:
         assert (await field.ask(temperature=0.5)).status == 200
+
+
+GONE: list[Any] = [
+    pytest.param("The model `llama3-70b-8192` has been decommissioned and is no longer supported.",
+                 "model_decommissioned", id="Groq's retired models"),
+    pytest.param("The model `qwen-72b` has been deprecated", None, id="deprecated"),
+    pytest.param("Model 'qwen-72b' is not available", None, id="not available"),
+    pytest.param("This model does not support image input", None, id="blind"),
+    pytest.param("At most 0 image(s) may be provided in one request.", None, id="vLLM with a text model"),
+    pytest.param("/models/qwen is not a multimodal model", None, id="vLLM's older words"),
+    pytest.param("Failed to deserialize the JSON body into the target type: messages[0]: unknown variant `image_url`, "
+                 "expected `text`", None, id="DeepSeek"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("told", "code"), GONE)
+async def test_what_one_target_has_no_more_or_cannot_see_another_is_asked_for(told: str, code: str | None) -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    asked = {"role": "user", "content": [{"type": "text", "text": "What is this?"}, picture]}
+    async with (
+        ScriptedServer([refusal(400, told, code=code)]) as first,
+        ScriptedServer([saying({"content": "from backup"})]) as second,
+        running_gateway(config(first, second)) as gateway,
+    ):
+        answer = await gateway.chat(messages=[asked])
+
+    assert answer.status == 200, answer.body
+    assert answer.json["choices"][0]["message"]["content"] == "from backup"
