@@ -111,7 +111,8 @@ _LOADING: Final = re.compile(
 _NO_MODEL: Final = re.compile(
     r"\bmodel\b:? ?[`'\"]?[\w./:@#-]*[`'\"]?,? (?:was |is |could )?"
     r"(?:not (?:be )?found|does ?n[o']t exist|not (?:deployed|served|available)"
-    r"|no longer (?:available|supported|served)|(?:has|have) been (?:decommissioned|deprecated|retired|removed|discontinued|shut down))"
+    r"|no longer (?:available|supported|served)"
+    r"|(?:has|have) been (?:decommissioned|deprecated|retired|removed|discontinued|shut down))"
     r"|unknown model|no such model|model not found|is not a valid model",
     re.IGNORECASE,
 )
