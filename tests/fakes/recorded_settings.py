@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 from gateway.cli.main import main
-from gateway.config import schema
+from gateway.config import provider_settings, schema
 from gateway.config.section import Section
 
 # Modules that look at keys without acting on them: they check, mask, compare or print the configuration.
@@ -21,7 +21,7 @@ _read: set[tuple[str, str, str]] = set()
 
 def _acting(frame: FrameType | None) -> bool:
     # A property of the schema, which is asked for through this module too, reads on behalf of whoever asked for it.
-    while frame is not None and frame.f_globals["__name__"] in (schema.__name__, __name__):
+    while frame is not None and frame.f_globals["__name__"] in (schema.__name__, provider_settings.__name__, __name__):
         frame = frame.f_back
     name = frame.f_globals["__name__"] if frame is not None else ""
     return name.startswith("gateway.") and not name.startswith(ONLY_LOOKING)
