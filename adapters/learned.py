@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 from adapters.draft import Draft, Unsupported
 from adapters.embeddings import inputs_of
 from adapters.errors import ProviderError
+from adapters.learned_bounds import bounds_told, one_alone
 from adapters.learned_facts import feature_refused
 from adapters.learned_messages import better_facts
 from adapters.learned_schemas import PlainToolSchemas, keywords_refused
@@ -26,7 +27,7 @@ from adapters.patches import ADVISORY, CONTRACT, Patch, is_neutral, leave_out
 from adapters.shapes.again import AskAgain
 from adapters.shapes.base import Shape
 from adapters.target import Target
-from adapters.told import Told, told_by
+from adapters.told import Told, mentioned, told_by
 from adapters.tool_patches import FUNCTION_MEMBERS, CleanTools
 from adapters.types import Action, FailureKind, Operation
 
@@ -129,6 +130,7 @@ class LearnedRefusals:
             self._encoding,
             self._inputs,
             self._tools,
+            self._bounds,
             self._parameter,
             self._messages,
         )
@@ -204,6 +206,17 @@ class LearnedRefusals:
                 return "tools", Action.REWRITTEN
         return None
 
+    def _bounds(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
+        alone = one_alone(draft, told)
+        if may_go(draft, alone):
+            self._pupil.learn_patch(alone, LeaveOutAsTold(alone, self._provider))
+            return alone, Action.DROPPED
+        clamp = bounds_told(draft, told, self._provider)
+        if clamp is None:
+            return None
+        self._pupil.learn_patch(clamp.param, clamp)
+        return clamp.param, Action.CLAMPED
+
     def _parameter(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
         named = told.named
         too_long = named in ADVISORY and "too long" in told.text
@@ -211,6 +224,8 @@ class LearnedRefusals:
             # A word of a list that the target has another list of.
             words = (name for name in _WORDS if name in told.text) if _OTHER_WORDS.search(told.text) else ()
             named = next(iter(words), "")
+        elif named not in draft.body:
+            named = mentioned(told, draft.body)
         if not may_go(draft, named):
             return None
         self._pupil.learn_patch(named, LeaveOutAsTold(named, self._provider))

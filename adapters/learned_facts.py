@@ -20,12 +20,16 @@ from adapters.vocabulary import FROM_CONFIG
 _LACKING: Final = re.compile(
     r"unavailable|not available|must be|is not one of|only supports?|supported values|not compatible|incompatible"
     r"|can ?not be (?:used|combined)|at most|<=|less than|not implemented|expected|doesn'?t support"
+    r"|should be|requires --"
 )
 _SCHEMA_IS_WRONG: Final = re.compile(r"invalid schema|schema for|invalid json ?schema")
 _SCHEMA: Final = "response_format.json_schema"
 _NO_TOOLS: Final = re.compile(
     r"(?:does not|doesn'?t) support (?:tools|tool|function)|tools? (?:is|are) not supported|tools param requires"
+    r"|tool choice requires --enable|--enable-auto-tool-choice"
 )
+_STOPS: Final = re.compile(r"\bstop(?:[ _]sequences?|[ _]strings?|words)?\b")
+_AT_MOST: Final = re.compile(r"(?:at most|up to|no more than|maximum(?: of)?|less than or equal to|<=)\D{0,20}?(\d+)")
 _ALONE: Final = re.compile(r"(?<![\w.])n(?!\w)")
 
 
@@ -61,6 +65,11 @@ def feature_refused(draft: Draft, told: Told, known: Mapping[str, ParamSpec] | N
             return _lacks(f"response_format.{form}", "emulate_schema", param="response_format")
     if "n" in body and value_of(body, "n") != 1 and (told.named == "n" or _ALONE.search(text)):
         return _lacks("n", "fan_out", support="limited", max=1)
+    if is_used(body, "stop") and (told.named == "stop" or _STOPS.search(text)):
+        most = _AT_MOST.search(text)
+        if most is not None and int(most.group(1)):
+            return _lacks("stop", "client_side_stop", support="limited", max_items=int(most.group(1)))
+        return _lacks("stop", "client_side_stop") if told.unsupported else None
     if not is_used(body, "tools"):
         return None
     if "parallel_tool_calls" in text and is_used(body, "parallel_tool_calls"):

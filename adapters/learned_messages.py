@@ -19,6 +19,20 @@ _ID_IS_ODD: Final = re.compile(
     re.DOTALL,
 )
 """Ids of another provider's calls, in a conversation that goes on here."""
+_NO_SYSTEM: Final = re.compile(
+    r"system (?:role|messages?|prompts?|instructions?) (?:is |are )?(?:not|un) ?(?:supported|allowed|enabled)"
+    r"|(?:does not|doesn'?t) support (?:the )?[`'\"]?system"
+    r"|developer instruction is not enabled"
+)
+"""The templates of Gemma, and of a few others."""
+_ORPHAN: Final = re.compile(
+    r"must be a response to a prec\w+ message with .?tool_calls"
+    r"|unexpected .?tool_(?:use_id|result)|tool_call_id .{0,60}(?:not found|no matching|does not match)"
+)
+_UNANSWERED: Final = re.compile(
+    r"must be followed by tool messages|did not have (?:any )?response messages|not the same number of function calls"
+    r"|tool_use.? ids were found without"
+)
 _EMPTY: Final = re.compile(
     r"\bnull\b|\bnone\b|nonetype|valid (?:string|list|dictionary|array)|expected an? "
     r"|empty array|empty list|too short|min(?:imum )?_?(?:length|items)|must not be empty|at least (?:one|1)\b"
@@ -39,6 +53,13 @@ def better_facts(known: MessageFacts, told: Told) -> Iterator[MessageFacts]:
         yield replace(known, rules=known.rules | {MessageRule.ASSISTANT_AFTER_TOOL}, always=True)
     if "must alternate" in text or "alternating roles" in text:
         yield replace(known, rules=known.rules | {MessageRule.ALTERNATING}, always=True)
+    if _NO_SYSTEM.search(text):
+        rules = known.rules | {MessageRule.ALTERNATING}
+        yield replace(known, no_system=True, developer_to_system=True, rules=rules, always=True)
+    if _ORPHAN.search(text):
+        yield replace(known, rules=known.rules | {MessageRule.NO_ORPHANS}, always=True)
+    if _UNANSWERED.search(text):
+        yield replace(known, rules=known.rules | {MessageRule.ANSWERED_AT_ONCE, MessageRule.NO_ORPHANS}, always=True)
     if "reasoning_content" in text and _DUE.search(text):
         # Models that think while they call tools want their thoughts back, which few clients keep.
         for due in (ReasoningDue.WITH_CALLS, ReasoningDue.ALWAYS):

@@ -77,6 +77,8 @@ class MessageFacts:
     rules: frozenset[MessageRule]
     reasoning_due: ReasoningDue = ReasoningDue.NEVER
     """Which messages of the assistant have to hold their reasoning."""
+    no_system: bool = False
+    """A system message has to be a user's, wherever it stands."""
     always: bool = False
     """Messages have to be looked at even where no calls are in them."""
 
@@ -92,6 +94,7 @@ class MessageFacts:
             self.developer_to_system
             or self.single_system
             or self.system_to_user
+            or self.no_system
             or not self.names
             or self.text_roles
             or self.reasoning_known

@@ -24,6 +24,8 @@ def needs_order(messages: Sequence[Any], facts: MessageFacts) -> bool:
     roles = [message.role for message in messages]
     if (facts.single_system or facts.system_to_user) and "system" in roles[1:]:
         return True
+    if facts.no_system and "system" in roles:
+        return True
     pairs = set(pairwise(roles)) if facts.rules & _TURNS else ()
     if MessageRule.ASSISTANT_AFTER_TOOL in facts.rules and ("tool", "user") in pairs:
         return True
@@ -43,8 +45,8 @@ def in_order(messages: list[Message], facts: MessageFacts, draft: Draft) -> list
         ordered = _one_system(ordered, draft)
     elif facts.developer_to_system:
         ordered = _one_leading_system(ordered, draft)
-    if facts.system_to_user:
-        ordered = _later_systems_as_user(ordered, draft)
+    if facts.system_to_user or facts.no_system:
+        ordered = _systems_as_user(ordered, draft, leading=not facts.no_system)
     if any(rule in facts.rules for rule in _TOOL_RULES):
         ordered = _calls_answered(ordered, facts, draft)
     if MessageRule.ONE_TRAILING_ASSISTANT in facts.rules:
@@ -99,9 +101,9 @@ def _one_leading_system(messages: list[Message], draft: Draft) -> list[Message]:
     return [_merged(messages[:count]), *messages[count:]]
 
 
-def _later_systems_as_user(messages: list[Message], draft: Draft) -> list[Message]:
+def _systems_as_user(messages: list[Message], draft: Draft, *, leading: bool) -> list[Message]:
+    """System messages become a user's: all of them, or, where *leading*, those that do not begin the conversation."""
     changed = []
-    leading = True
     for message in messages:
         leading = leading and message.get("role") == "system"
         if message.get("role") == "system" and not leading:

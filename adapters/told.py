@@ -29,7 +29,7 @@ _NAMED: Final = re.compile(
 )
 _REFUSED: Final = re.compile(
     r"extra_forbidden|not permitted|not supported|unsupported|unrecogni[sz]ed|unknown|unexpected|cannot both be"
-    r"|does not support|not allowed|invalid (?:argument|parameter)",
+    r"|does not support|not allowed|invalid (?:argument|parameter)|additional properties|only allowed when|not enabled",
     re.IGNORECASE,
 )
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -65,6 +65,21 @@ def told_by(failure: ProviderError, body: Body) -> Told:
         failure.kind is FailureKind.UNSUPPORTED_PARAMETER and not repeated
     )
     return Told(_HUMP.sub("_", name).lower(), f"{param} {message}".lower(), unsupported)
+
+
+def mentioned(told: Told, body: Body) -> str:
+    """The first parameter of *body* that *told* shows as a name, whatever the wording; empty where there is none."""
+    places = ((_place(told.text, name), name) for name in body if name != "user")
+    return min(((place, name) for place, name in places if place >= 0), default=(0, ""))[1]
+
+
+def _place(text: str, name: str) -> int:
+    spelled = f"(?:{re.escape(name)}|{re.escape(name.replace('_', ''))})"
+    # A name of one word is a word of English, too: it has to be quoted, or end the text as what it is about.
+    found = re.search(rf"[`'\"]{spelled}[`'\"]|: {spelled}\s*$", text) or (
+        re.search(rf"(?<![\w.]){spelled}(?!\w)", text) if "_" in name else None
+    )
+    return found.start() if found is not None else -1
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -46,6 +46,15 @@ def user_after_tool(body: Json) -> str | None:
     return "Unexpected role 'user' after role 'tool'" if after else None
 
 
+def unanswered(body: Json) -> str | None:
+    made = any(message.get("tool_calls") for message in body["messages"])
+    lacking = made and not any(message["role"] == "tool" for message in body["messages"])
+    words = (
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
+    )
+    return words if lacking else None
+
+
 def same_again(body: Json) -> str | None:
     roles = [message["role"] for message in body["messages"]]
     again = any(one == other for one, other in pairwise(roles))

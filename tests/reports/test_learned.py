@@ -24,6 +24,7 @@ from tests.reports.refusing import (
     no_tool,
     same_again,
     twice,
+    unanswered,
     user_after_tool,
     without,
 )
@@ -112,6 +113,17 @@ LEARNED: list[Any] = [
                  id="charmbracelet/crush#279"),
     pytest.param(late_system, {"messages": [USER, SYSTEM]}, {"messages": [SYSTEM, USER]}, "messages=rewritten",
                  id="vllm-project/vllm#44505"),
+    pytest.param(no_message(lambda message: message["role"] == "system", "System role not supported"),
+                 {"messages": [SYSTEM, USER]},
+                 {"messages": [{**USER, "content": f"{SYSTEM['content']}\n\n{USER['content']}"}]},
+                 "messages=rewritten", id="Gemma's template"),
+    pytest.param(no_message(lambda message: message["role"] == "tool", "messages with role 'tool' must be a response "
+                            "to a preceeding message with 'tool_calls'."),
+                 {"messages": [USER, CALLED[2], USER]},
+                 {"messages": [USER, {"role": "user", "content": "Result of a tool: 4"}, USER]}, "messages=rewritten",
+                 id="a result of a call that was cut off"),
+    pytest.param(unanswered, {"messages": [*CALLED[:2], USER]}, {"messages": [USER, USER]}, "messages=rewritten",
+                 id="a call that was given up"),
     pytest.param(no_tool(lambda function: "parameters" not in function,
                          "tools.0.function.parameters: Field required"),
                  {"tools": [PING]}, {"tools": [{**PING, "function": {**PING["function"], "parameters":

@@ -119,9 +119,13 @@ async def test_features_that_are_refused_are_had_by_other_means_from_then_on(rul
     [
         (lambda body: "Unsupported tool_choice. Expected 'auto' or 'none'" if _is_forced(body) else None,
          {"tool_choice": {"type": "function", "function": {"name": "get_weather"}}}),
+        (lambda body: "tool_choice: Input should be 'auto' or 'none'" if _is_forced(body) else None,
+         {"tool_choice": {"type": "function", "function": {"name": "get_weather"}}}),
+        (lambda body: '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+         if "tools" in body else None, {}),
         (lambda body: "registry.ollama.ai/library/gemma:2b does not support tools" if "tools" in body else None, {}),
     ],
-    ids=["567-labs/instructor#1766", "ollama/ollama#9941"],
+    ids=["567-labs/instructor#1766", "pydantic's list", "vLLM without a parser of calls", "ollama/ollama#9941"],
 )  # fmt: skip
 async def test_calls_that_are_refused_are_asked_for_in_words(rule: Rule, asked: Json) -> None:
     def script(request: RecordedRequest) -> Script:
@@ -138,6 +142,30 @@ async def test_calls_that_are_refused_are_asked_for_in_words(rule: Rule, asked: 
 
     (made,) = answer.json["choices"][0]["message"]["tool_calls"]
     assert (made["function"]["name"], json.loads(made["function"]["arguments"])) == ("get_weather", {"city": "Oslo"})
+
+
+@pytest.mark.parametrize(
+    ("most", "told", "stops"),
+    [
+        (0, "Unsupported parameter: 'stop' is not supported with this model.", ["END"]),
+        (1, "stop: at most 1 sequences are supported", ["never", "END"]),
+        (2, "Invalid 'stop': array too long. Expected an array with maximum length 2, but got an array with length 3 "
+            "instead.", ["never", "ever", "END"]),
+    ],
+    ids=["OpenAI's models that reason", "one", "OpenAI's own words"],
+)  # fmt: skip
+async def test_answers_are_watched_for_stops_that_are_refused(most: int, told: str, stops: list[str]) -> None:
+    def script(request: RecordedRequest) -> Script:
+        refused = len(json.loads(request.body).get("stop", ())) > most
+        return [refusal(400, told)] if refused else [saying({"content": "one END two"})]
+
+    async with in_front_of(script) as field:
+        for _ in range(2):
+            answer = await field.ask(stop=stops)
+            assert answer.status == 200, answer.body
+            assert answer.json["choices"][0]["message"]["content"] == "one "
+
+        assert [len(body.get("stop", ())) for body in field.sent] == [len(stops), most, most]
 
 
 KEPT: list[Any] = [
