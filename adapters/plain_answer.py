@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from adapters.stream import MOST_SECONDS
+from adapters.plain_event import MOST_SECONDS
 from adapters.types import Operation, Usage
 from adapters.usage import MOST_TOKENS
 

@@ -10,29 +10,28 @@ from typing import Any, Final
 
 import msgspec
 
+from adapters.plain_event import ABSENT, CHAT_OBJECT, PlainChunk, decode_plain
 from adapters.types import EventKind, Usage
 from adapters.usage import are_all_there, read_usage
 
-_NOTHING: Final = msgspec.Raw(b"null")
 # What a text field holds when it holds no text.
 _EMPTY: Final = frozenset((b"", b"null", b'""'))
+_NO_REASONS: Final[tuple[tuple[int, str], ...]] = ()
 _NO_ERROR: Final = _EMPTY | {b"{}", b"false"}
-MOST_SECONDS: Final = 10**11
-"""A ``created`` beyond it is told in milliseconds: those of this century are more than seconds ever will be."""
 
 
 class Delta(msgspec.Struct, gc=False):
     """What a chunk adds to a choice; values stay undecoded, because only their presence matters here."""
 
     role: Any = None
-    content: msgspec.Raw = _NOTHING
-    reasoning_content: msgspec.Raw = _NOTHING
-    reasoning: msgspec.Raw = _NOTHING
-    refusal: msgspec.Raw = _NOTHING
-    tool_calls: msgspec.Raw = _NOTHING
-    function_call: msgspec.Raw = _NOTHING
-    audio: msgspec.Raw = _NOTHING
-    images: msgspec.Raw = _NOTHING
+    content: msgspec.Raw = ABSENT
+    reasoning_content: msgspec.Raw = ABSENT
+    reasoning: msgspec.Raw = ABSENT
+    refusal: msgspec.Raw = ABSENT
+    tool_calls: msgspec.Raw = ABSENT
+    function_call: msgspec.Raw = ABSENT
+    audio: msgspec.Raw = ABSENT
+    images: msgspec.Raw = ABSENT
     """As data URLs, from models that draw (OpenRouter, Gemini)."""
 
 
@@ -41,23 +40,19 @@ class Choice(msgspec.Struct, gc=False):
 
     index: int | None = None
     delta: Delta | None = None
-    text: msgspec.Raw = _NOTHING
+    text: msgspec.Raw = ABSENT
     finish_reason: str | msgspec.UnsetType | None = msgspec.UNSET
-    logprobs: msgspec.Raw = _NOTHING
-    usage: msgspec.Raw = _NOTHING
+    logprobs: msgspec.Raw = ABSENT
+    usage: msgspec.Raw = ABSENT
     """Moonshot's place for it."""
 
 
 class Chunk(msgspec.Struct, gc=False):
     """One ``data:`` payload of a stream."""
 
-    id: Any = None
-    object: Any = None
-    created: Any = None
-    model: Any = None
     choices: list[Choice] | None = None
-    usage: msgspec.Raw = _NOTHING
-    error: msgspec.Raw = _NOTHING
+    usage: msgspec.Raw = ABSENT
+    error: msgspec.Raw = ABSENT
 
 
 class StreamEvent(msgspec.Struct, gc=False):
@@ -92,9 +87,6 @@ class StreamEvent(msgspec.Struct, gc=False):
 
 _decode = msgspec.json.Decoder(Chunk).decode
 
-_CHAT_OBJECT: Final = "chat.completion.chunk"
-_TEXT_OBJECT: Final = "text_completion"
-
 # Members of an enum are looked up through a descriptor each time; these stand on the path of every event.
 _ERROR, _CONTENT, _REASONING = EventKind.ERROR, EventKind.CONTENT, EventKind.REASONING
 _TOOL_DELTA, _FINISH, _USAGE, _OTHER = EventKind.TOOL_DELTA, EventKind.FINISH, EventKind.USAGE, EventKind.OTHER
@@ -103,36 +95,57 @@ _TOOL_DELTA, _FINISH, _USAGE, _OTHER = EventKind.TOOL_DELTA, EventKind.FINISH, E
 def read_event(raw: bytes, data: bytes) -> StreamEvent:
     """Tell what an event carries. Raises `msgspec.DecodeError` when *data* is not a chunk (U12)."""
     try:
+        chunk = decode_plain(data)
+    except (msgspec.DecodeError, RecursionError):
+        return _read_any(raw, data)
+    return _read_plain(raw, data, chunk) or _read_any(raw, data)
+
+
+def _read_plain(raw: bytes, data: bytes, chunk: PlainChunk) -> StreamEvent | None:
+    """The event that OpenAI itself could have sent as *chunk*; None where it would not."""
+    used, chat = chunk.usage, chunk.object == CHAT_OBJECT
+    is_used = used is not ABSENT and used != ABSENT
+    if not chunk.choices:
+        usage = read_usage(used) if chat and is_used and are_all_there(used) else None
+        if usage is None:
+            return None
+        return StreamEvent(_USAGE, raw, data, usage, has_usage=True, plain=True, id=chunk.id)
+    choice = chunk.choices[0]
+    delta, reason, logprobs = choice.delta, choice.finish_reason, choice.logprobs
+    if is_used or chat is (delta is None) or (logprobs is not ABSENT and not is_usual(bytes(logprobs))):
+        return None
+    text, opens = (bytes(choice.text), False) if delta is None else (bytes(delta.content), delta.role is not None)
+    says = text not in _EMPTY
+    kind, reasons = _CONTENT if says else _OTHER, _NO_REASONS
+    if reason is None:
+        if text[:1] != b'"' or not (says or opens):
+            return None
+    elif reason and not says and not opens and (chat or text[:1] == b'"'):  # a completion's text is never null
+        kind, reasons = _FINISH, ((choice.index, reason),)
+    else:
+        return None
+    # Without the quotes; by place, which takes half as long as by name.
+    length = max(1, len(text) - 2) if says else 0
+    return StreamEvent(kind, raw, data, None, reasons, length, True, False, True, chunk.id, choice.index, opens, text)
+
+
+def _read_any(raw: bytes, data: bytes) -> StreamEvent:
+    """Look more closely at an event."""
+    try:
         chunk = _decode(data)
     except RecursionError:
         raise msgspec.DecodeError("nested too deeply") from None
     # A member that is absent is the default itself, which spares the look at what it holds.
-    if chunk.error is not _NOTHING and bytes(chunk.error) not in _NO_ERROR:
+    if chunk.error is not ABSENT and bytes(chunk.error) not in _NO_ERROR:
         return StreamEvent(_ERROR, raw, data)
-    usage, has_usage = None, chunk.usage is not _NOTHING and chunk.usage != _NOTHING
+    usage, has_usage = None, chunk.usage is not ABSENT and chunk.usage != ABSENT
     if has_usage:
         usage = read_usage(chunk.usage)
     choices = chunk.choices
-    if choices and len(choices) == 1 and not has_usage:  # as nearly all events
-        choice = choices[0]
-        kind, text_bytes = _read_choice(choice)
-        reason = choice.finish_reason
-        reasons: tuple[tuple[int, str], ...] = ()
-        if reason:
-            reasons = ((choice.index or 0, reason),)
-            kind = _FINISH if kind is _OTHER else kind
-        event = StreamEvent(kind, raw, data, None, reasons, text_bytes, True)
-        if kind is _CONTENT or kind is _OTHER or kind is _FINISH:
-            _note_plain(event, chunk, choice)
-        return event
     if not choices:
         if choices is None and not has_usage and says_error(data):
             return StreamEvent(_ERROR, raw, data)
-        event = StreamEvent(_USAGE if has_usage else _OTHER, raw, data, usage, has_usage=has_usage)
-        if usage is not None and choices is not None and are_all_there(chunk.usage):
-            event.plain = _is_usual(chunk, _CHAT_OBJECT)
-            event.id = chunk.id if event.plain else ""
-        return event
+        return StreamEvent(_USAGE if has_usage else _OTHER, raw, data, usage, has_usage=has_usage)
     kind, text_bytes = _OTHER, 0
     finish_reasons: tuple[tuple[int, str], ...] = ()
     for choice in choices:
@@ -158,44 +171,6 @@ def usual_frame(raw: bytes, data: bytes) -> bytes:
     if len(raw) == len(data) + 8 and raw[-2:] == b"\n\n":
         return raw
     return b"data: %b\n\n" % data.replace(b"\n", b" ")
-
-
-def _note_plain(event: StreamEvent, chunk: Chunk, choice: Choice) -> None:
-    """Mark an event of one choice that OpenAI itself could have sent."""
-    delta, kind = choice.delta, event.kind
-    if delta is None:
-        text, opens = bytes(choice.text), False
-        usual = _is_usual(chunk, _TEXT_OBJECT)
-    else:
-        text, opens = bytes(delta.content), delta.role == "assistant"
-        if (
-            (delta.role is not None and not opens)
-            or (delta.tool_calls is not _NOTHING and delta.tool_calls != _NOTHING)
-            or (delta.reasoning is not _NOTHING and delta.reasoning != _NOTHING)
-            or (delta.reasoning_content is not _NOTHING and delta.reasoning_content != _NOTHING)
-            or (choice.logprobs is not _NOTHING and not is_usual(bytes(choice.logprobs)))
-        ):
-            return
-        usual = _is_usual(chunk, _CHAT_OBJECT)
-    if kind is _FINISH:
-        fits = not opens and (delta is not None or text[:1] == b'"')  # a completion's text is never null
-    else:
-        fits = text[:1] == b'"' and choice.finish_reason is None and (opens or kind is _CONTENT)
-    if usual and fits and choice.index is not None and choice.usage is _NOTHING:
-        event.plain, event.id, event.index, event.opens, event.content = True, chunk.id, choice.index, opens, text
-
-
-def _is_usual(chunk: Chunk, kind: str) -> bool:
-    """Whether what stands around the choices is what OpenAI puts there."""
-    return bool(
-        chunk.object == kind
-        and type(chunk.created) is int
-        and chunk.created <= MOST_SECONDS
-        and chunk.id
-        and type(chunk.id) is str
-        and type(chunk.model) is str
-        and chunk.model
-    )
 
 
 def says_error(data: bytes) -> bool:
@@ -224,12 +199,12 @@ def _read_choice(choice: Choice) -> tuple[EventKind, int]:
     if content not in _EMPTY:
         return _CONTENT, max(1, len(content) - 2)  # without the quotes
     for value in (delta.reasoning_content, delta.reasoning):
-        if value is not _NOTHING and bytes(value) not in _EMPTY:
+        if value is not ABSENT and bytes(value) not in _EMPTY:
             return _REASONING, max(1, len(bytes(value)) - 2)
-    if delta.tool_calls is not _NOTHING and bytes(delta.tool_calls) not in _NO_CALLS:
+    if delta.tool_calls is not ABSENT and bytes(delta.tool_calls) not in _NO_CALLS:
         return _TOOL_DELTA, len(bytes(delta.tool_calls))
     for value in (delta.refusal, delta.function_call, delta.audio, delta.images):
-        if value is not _NOTHING and bytes(value) not in _NO_CALLS:
+        if value is not ABSENT and bytes(value) not in _NO_CALLS:
             return _CONTENT, len(bytes(value))
     return _OTHER, 0
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
+from adapters.plain_event import MOST_SECONDS
 from adapters.repair.chunk import value_of
 from adapters.repair.counts import complete
 from adapters.repair.rules import Rules
-from adapters.stream import MOST_SECONDS
 from adapters.types import Operation
 
 _OBJECTS: Final = {

@@ -10,11 +10,12 @@ import msgspec
 from adapters.answers import SILENCE, Answer, AnswerChoice, UnreadableError, fold_choice
 from adapters.draft import AnswerNeeds
 from adapters.plain_answer import TAG_OR_CALL
+from adapters.plain_event import MOST_SECONDS
 from adapters.repair.asked import choices_asked_for
 from adapters.repair.chunk import holds, object_of, value_of
 from adapters.repair.machine import StreamMachine
 from adapters.repair.rules import Rules
-from adapters.stream import MOST_SECONDS, is_usual
+from adapters.stream import is_usual
 from adapters.types import Operation
 from adapters.usage import are_all_there
 
