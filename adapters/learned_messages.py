@@ -33,6 +33,9 @@ _UNANSWERED: Final = re.compile(
     r"must be followed by tool messages|did not have (?:any )?response messages|not the same number of function calls"
     r"|tool_use.? ids were found without"
 )
+_NO_TEXT: Final = re.compile(
+    r"\bnon-?empty\b|(?:must|may|can)(?: ?not|n't) be (?:empty|blank)|(?:is|are|was) (?:empty|blank)|empty content"
+)
 _EMPTY: Final = re.compile(
     r"\bnull\b|\bnone\b|nonetype|valid (?:string|list|dictionary|array)|expected an? "
     r"|empty array|empty list|too short|min(?:imum )?_?(?:length|items)|must not be empty|at least (?:one|1)\b"
@@ -60,6 +63,8 @@ def better_facts(known: MessageFacts, told: Told) -> Iterator[MessageFacts]:
         yield replace(known, rules=known.rules | {MessageRule.NO_ORPHANS}, always=True)
     if _UNANSWERED.search(text):
         yield replace(known, rules=known.rules | {MessageRule.ANSWERED_AT_ONCE, MessageRule.NO_ORPHANS}, always=True)
+    if _NO_TEXT.search(text):
+        yield replace(known, no_empty=True, always=True)
     if "reasoning_content" in text and _DUE.search(text):
         # Models that think while they call tools want their thoughts back, which few clients keep.
         for due in (ReasoningDue.WITH_CALLS, ReasoningDue.ALWAYS):

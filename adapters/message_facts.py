@@ -79,6 +79,8 @@ class MessageFacts:
     """Which messages of the assistant have to hold their reasoning."""
     no_system: bool = False
     """A system message has to be a user's, wherever it stands."""
+    no_empty: bool = False
+    """Texts without a letter are refused, alone and as parts."""
     always: bool = False
     """Messages have to be looked at even where no calls are in them."""
 
@@ -95,6 +97,7 @@ class MessageFacts:
             or self.single_system
             or self.system_to_user
             or self.no_system
+            or self.no_empty
             or not self.names
             or self.text_roles
             or self.reasoning_known

@@ -24,7 +24,7 @@ def needs_order(messages: Sequence[Any], facts: MessageFacts) -> bool:
     roles = [message.role for message in messages]
     if (facts.single_system or facts.system_to_user) and "system" in roles[1:]:
         return True
-    if facts.no_system and "system" in roles:
+    if facts.no_empty or (facts.no_system and "system" in roles):
         return True
     pairs = set(pairwise(roles)) if facts.rules & _TURNS else ()
     if MessageRule.ASSISTANT_AFTER_TOOL in facts.rules and ("tool", "user") in pairs:
@@ -40,7 +40,7 @@ def needs_order(messages: Sequence[Any], facts: MessageFacts) -> bool:
 
 def in_order(messages: list[Message], facts: MessageFacts, draft: Draft) -> list[Message]:
     """*messages* as the rules of *facts* want them; what that changes is reported."""
-    ordered = messages
+    ordered = _without_empty(messages, draft) if facts.no_empty else messages
     if facts.single_system:
         ordered = _one_system(ordered, draft)
     elif facts.developer_to_system:
@@ -56,6 +56,29 @@ def in_order(messages: list[Message], facts: MessageFacts, draft: Draft) -> list
     if MessageRule.ASSISTANT_AFTER_TOOL in facts.rules:
         ordered = _bridged(ordered, draft)
     return ordered
+
+
+def _without_empty(messages: list[Message], draft: Draft) -> list[Message]:
+    """Empty texts go where something else is left: a part beside others, what is said beside calls, an answer.
+
+    Those of a user alone are the client's own to mend.
+    """
+    kept = []
+    for message in messages:
+        content = message.get("content")
+        if isinstance(content, list):
+            parts = [part for part in content if not (isinstance(part, dict) and part.get("text") == "")]
+            content = content if len(parts) == len(content) else parts or ""
+        if content == "" and message.get("role") == "assistant":
+            draft.adjusted(CONTENT, Action.DROPPED)
+            if message.get("tool_calls"):
+                kept.append({**message, "content": None})
+        elif content and content is not message.get("content"):
+            draft.adjusted(CONTENT, Action.REWRITTEN)
+            kept.append({**message, "content": content})
+        else:
+            kept.append(message)
+    return kept
 
 
 def _alternating(messages: list[Message], draft: Draft) -> list[Message]:

@@ -27,7 +27,7 @@ class MessagePatches:
         self._facts = facts
         self._check = MessageCheck(facts)
         self._due = facts.reasoning_due is not ReasoningDue.NEVER
-        self._ordered = bool(facts.rules or facts.single_system or facts.system_to_user)
+        self._ordered = bool(facts.rules or facts.single_system or facts.system_to_user or facts.no_empty)
         self.always = facts.always
         """Whether messages have to be looked at even where no calls are in them."""
 

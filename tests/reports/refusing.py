@@ -12,6 +12,7 @@ SYSTEM: Json = {"role": "system", "content": "Be brief."}
 SAID: Json = {"role": "assistant", "content": "Where?"}
 PING: Json = {"type": "function", "function": {"name": "ping", "description": "Says that it is there."}}
 STRICT: Json = {"type": "function", "function": {**WEATHER["function"], "strict": True}}
+PART: Json = {"type": "text", "text": "Hello."}
 CALLED: list[Json] = [
     USER,
     {"role": "assistant", "content": None, "tool_calls": [call("call_1")]},

@@ -14,6 +14,7 @@ from tests.reports.field import USER, WEATHER, Json, Rule, in_front_of, strict
 from tests.reports.refusing import (
     CALLED,
     DEVELOPER,
+    PART,
     PING,
     SAID,
     STRICT,
@@ -113,6 +114,15 @@ LEARNED: list[Any] = [
                  id="charmbracelet/crush#279"),
     pytest.param(late_system, {"messages": [USER, SYSTEM]}, {"messages": [SYSTEM, USER]}, "messages=rewritten",
                  id="vllm-project/vllm#44505"),
+    pytest.param(no_message(lambda message: {"type": "text", "text": ""} in message["content"],
+                            "messages: text content blocks must be non-empty"),
+                 {"messages": [{"role": "user", "content": [{"type": "text", "text": ""}, PART]}]},
+                 {"messages": [{"role": "user", "content": [PART]}]}, "messages=rewritten", id="Anthropic, a part"),
+    pytest.param(no_message(lambda message: not message["content"],
+                            "messages.1: all messages must have non-empty content except for the optional final "
+                            "assistant message"),
+                 {"messages": [USER, {**SAID, "content": ""}, USER]}, {"messages": [USER, USER]}, "messages=rewritten",
+                 id="Anthropic, an answer"),
     pytest.param(no_message(lambda message: message["role"] == "system", "System role not supported"),
                  {"messages": [SYSTEM, USER]},
                  {"messages": [{**USER, "content": f"{SYSTEM['content']}\n\n{USER['content']}"}]},
