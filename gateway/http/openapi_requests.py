@@ -61,16 +61,31 @@ _SAMPLING: Final[Schema] = {
 }
 _PART: Final[Schema] = {"anyOf": [{"type": "object"}, {"type": "string"}]}
 """A text by itself, as some clients send it, is put as a part where the target wants that."""
-_MESSAGE: Final[Schema] = {
+_AROUND: Final[Schema] = {
+    "tool_calls": _or_null({"type": "array", "items": {"type": "object"}}),
+    "tool_call_id": _TEXT,
+    "name": _TEXT,
+}
+_SAID: Final[Schema] = {
     "type": "object",
     "required": ["role"],
     "properties": {
-        "role": {"enum": ["system", "developer", "user", "assistant", "tool", "function"]},
+        "role": {"enum": ["system", "developer", "user", "assistant"]},
         "content": _or_null({"anyOf": [{"type": "string"}, {"type": "array", "items": _PART}]}),
-        "tool_calls": _or_null({"type": "array", "items": {"type": "object"}}),
-        "tool_call_id": _TEXT,
-        "name": _TEXT,
+        **_AROUND,
     },
+}
+_RESULT: Final[Schema] = {
+    "type": "object",
+    "required": ["role"],
+    "properties": {
+        "role": {"enum": ["tool", "function"]},
+        "content": {"description": "What is neither a text nor a list of parts is sent as JSON in a text."},
+        **_AROUND,
+    },
+}
+_MESSAGE: Final[Schema] = {
+    "anyOf": [_SAID, _RESULT],
     "description": "What a message may hold is for the model's target to say.",
 }
 

@@ -125,3 +125,16 @@ async def test_models_and_errors_are_as_described(client: httpx2.AsyncClient, de
         answer = await client.get(path, headers=headers)
 
         validator(description, schema).validate(answer.json())
+
+
+@pytest.mark.parametrize("content", [5, {"found": 1}, [1.5], None, "text", ["text"]])
+async def test_what_a_tool_has_found_may_be_anything(description: dict[str, Any], content: object) -> None:
+    """It is sent on as JSON, so a request with it is sound; what people and models say is text or parts."""
+    sound = validator(description, "ChatRequest").is_valid
+
+    def asked(role: str) -> dict[str, Any]:
+        return {"model": "m", "messages": [{"role": role, "content": content}]}
+
+    assert sound(asked("tool"))
+    assert sound(asked("function"))
+    assert sound(asked("user")) == (content in (None, "text", ["text"]))
