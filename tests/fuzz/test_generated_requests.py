@@ -69,7 +69,7 @@ async def ask(fuzzed: Fuzzed, request: bytes) -> Answer:
     client = await fuzzed.gateway.connect()
     await client.send(request)
     try:
-        return await client.answer()
+        return await client.answer(60)  # it may hold 128 choices with the probabilities of each token
     finally:
         await client.close()
 
