@@ -18,10 +18,10 @@ from adapters.errors import ProviderError
 from adapters.types import FailureKind
 from gateway.upstream.base import BodySink, Origin, RequestHead, Sending
 from gateway.upstream.connect import name_of
-from gateway.upstream.connection import MAX_HEAD_BYTES, MAX_HEADERS
 from gateway.upstream.http1 import KEEP_IDLE_SECONDS
 from gateway.upstream.inflate import Inflater, inflater_for
 from gateway.upstream.pool import MAX_CONNECTIONS, WAIT_SECONDS
+from gateway.upstream.response_parser import MAX_HEAD_BYTES, MAX_HEADERS
 
 if TYPE_CHECKING:
     import httpx2

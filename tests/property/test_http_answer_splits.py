@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from adapters.errors import ProviderError
 from adapters.types import FailureKind
 from gateway.upstream.base import Origin
-from gateway.upstream.connection import MAX_HEAD_BYTES, Connection
+from gateway.upstream.connection import Connection
 from gateway.upstream.pool import OriginPool
+from gateway.upstream.response_parser import MAX_HEAD_BYTES
 from tests.fakes.body_sink import CollectingSink
 
 BODY = b'data: {"a":"\xe4\xbd\xa0\xe5\xa5\xbd"}\r\n\r\ndata: [DONE]\n\n'
