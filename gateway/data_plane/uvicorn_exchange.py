@@ -20,7 +20,7 @@ from gateway.data_plane.request_id import request_id_of
 from gateway.errors import DrainingError, GatewayError
 
 if TYPE_CHECKING:
-    from gateway.data_plane.uvicorn_protocol import DataPlaneProtocol
+    from gateway.data_plane.uvicorn_connection import UvicornConnection
 
 _log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class UvicornExchange(msgspec.Struct, eq=False):
 
     message_event: ClassVar[_NoEvent] = _NoEvent()
 
-    _protocol: DataPlaneProtocol
+    _protocol: UvicornConnection
     _transport: asyncio.Transport
     _handler: Handler | None
     head: ClientHead

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import urllib.parse
-from collections import deque
 from typing import Any
 
 import httptools
@@ -12,41 +11,24 @@ import httptools
 from gateway.data_plane.exchange import ClientHead, Handler
 from gateway.data_plane.known_head import KnownHead, known_head
 from gateway.data_plane.request_head import check_head, headers_too_large, is_usual, origin_form, too_large
-from gateway.data_plane.uvicorn_connection import UvicornConnection
 from gateway.data_plane.uvicorn_exchange import UvicornExchange
+from gateway.data_plane.uvicorn_input import AHEAD_REQUESTS, UvicornInput
 from gateway.deadlines import NEVER
-from gateway.errors import GatewayError, MalformedHttpError, MethodNotAllowedError, RequestTimeoutError
+from gateway.errors import MalformedHttpError, MethodNotAllowedError
 
 _log = logging.getLogger(__name__)
 
-# Requests a client may send ahead of the answers, and what we read of the body of such a one.
-_AHEAD_REQUESTS = 8
-_AHEAD_BYTES = 64 * 1024
 
-
-class DataPlaneProtocol(UvicornConnection):
+class DataPlaneProtocol(UvicornInput):
     """Reads the requests of one connection.
 
     At the end of a request's head it is decided who answers: the data plane by a `UvicornExchange`, or uvicorn, for
-    which the head is then replayed. Whatever is wrong on the wire gets a JSON error, in its turn, and ends the
-    connection.
+    which the head is then replayed.
     """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        # The message being read: its head, then the body of an exchange or of one of uvicorn's cycles.
-        self._in_head = False
-        self._in_cold_body = False
         self._upgrade_offered = False
-        self._head: list[tuple[bytes, bytes]] = []
-        self._head_deadline = NEVER
-        self._feed_bytes = 0
-        self._fed_bytes = 0
-        self._body_bytes = 0
-        self._body_mark = 0
-        self._padding_bytes = self._padding_mark = 0
-        """What came since `_body_bytes` was at the mark and was no body: extensions of chunks, and trailers."""
-
         self._known: KnownHead | None = None
         self._to_know: tuple[ClientHead, Handler] | None = None
 
@@ -194,7 +176,7 @@ class DataPlaneProtocol(UvicornConnection):
         self.expect_100_continue = any(name == b"expect" for name, _ in head)
         super().on_headers_complete()
         self._in_cold_body = not (self.parser.should_upgrade() and self._should_upgrade())
-        if len(self.pipeline) < _AHEAD_REQUESTS:
+        if len(self.pipeline) < AHEAD_REQUESTS:
             # uvicorn stops to read here, and would not notice when the client leaves.
             self.flow.resume_reading()
 
@@ -218,97 +200,6 @@ class DataPlaneProtocol(UvicornConnection):
         else:
             self._deaf = True
             self._watch_input()
-
-    # What is wrong
-
-    def _refuse(self, error: GatewayError) -> None:
-        """Answer the request being read with *error* when its turn comes, and hear nothing more."""
-        if self._deaf:
-            return
-        self._deaf = True
-        exchange, self._in_body = self._in_body, None
-        if exchange is not None:
-            exchange.refusal = error
-            if self._active is exchange:
-                exchange.begin()
-            return
-        if self._in_cold_body and not self._withdraw_cold():
-            return
-        head = ClientHead(self.parser.get_method().decode("ascii"), "", self._head)
-        exchange = UvicornExchange(self, self.transport, None, head, self.peer)
-        exchange.refusal = error
-        self._enqueue(exchange)
-        if self._active is exchange:
-            exchange.begin()
-
-    def _withdraw_cold(self) -> bool:
-        """Take back a request whose body broke off from uvicorn; False if it has begun to answer."""
-        cycle = self.cycle
-        self._in_cold_body = False
-        if cycle.response_started:
-            cycle.keep_alive = False
-            if cycle.response_complete:
-                self.transport.close()
-            return False
-        cycle.disconnected = True
-        cycle.response_complete = True
-        cycle.message_event.set()
-        self.pipeline = deque(entry for entry in self.pipeline if entry[0] is not cycle)
-        # The exchange that takes its place must not overtake the one that is still being answered.
-        if self._active is not cycle:
-            self.cycle = self.pipeline[0][0] if self.pipeline else self._active
-        return True
-
-    # Time
-
-    def _watch_input(self) -> None:
-        watch, limits = self._input_watch, self._limits
-        if self._deaf:
-            if not self._lingering:
-                watch.deadline = NEVER
-        elif self._in_head:
-            if self._head_deadline == NEVER:
-                self._head_deadline = self.loop.time() + limits.header_seconds
-            if self._fed_bytes > limits.max_header_bytes or len(self._head) > limits.max_headers:
-                self._refuse(headers_too_large(limits))
-                return
-            watch.deadline = self._head_deadline
-        elif self._in_body is not None or self._in_cold_body:
-            self._watch_body()
-        elif self.cycle is None or self.cycle.response_complete:
-            watch.deadline = self.loop.time() + limits.keep_alive_seconds
-        else:
-            watch.deadline = NEVER
-
-    def _watch_body(self) -> None:
-        watch, limits, exchange = self._input_watch, self._limits, self._in_body
-        if exchange is not None:
-            if exchange is not self._active:
-                if len(self.pipeline) >= _AHEAD_REQUESTS or len(exchange.body) > _AHEAD_BYTES:
-                    self.flow.pause_reading()
-            elif not self._body_bytes:
-                exchange.send_continue()
-        if self._body_bytes != self._padding_mark:
-            self._padding_mark, self._padding_bytes = self._body_bytes, 0
-        else:
-            self._padding_bytes += min(self._feed_bytes, self._fed_bytes)
-            if self._padding_bytes > 2 * limits.max_header_bytes:  # the first of it can have been the head
-                self._refuse(headers_too_large(limits))
-                return
-        if self.flow.read_paused:
-            watch.deadline = NEVER
-        elif watch.deadline == NEVER or self._body_bytes >= self._body_mark:
-            watch.deadline = self.loop.time() + limits.body_seconds
-            self._body_mark = self._body_bytes + limits.progress_bytes
-
-    def _input_expired(self) -> None:
-        if self._lingering:
-            self.transport.close()
-        elif self._in_head or self._in_body is not None or self._in_cold_body:
-            part = "head" if self._in_head else "body"
-            self._refuse(RequestTimeoutError(f"The {part} of the request took too long to arrive. Send it faster."))
-        else:
-            self.transport.close()
 
 
 def _new_parser(protocol: DataPlaneProtocol) -> httptools.HttpRequestParser:
