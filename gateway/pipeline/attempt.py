@@ -12,10 +12,11 @@ from adapters.errors import ProviderError
 from adapters.types import FailureKind, Usage
 from gateway.pipeline.backend import Backend
 from gateway.pipeline.call import Attempt, Call, stopping
+from gateway.pipeline.child_calls import find_rescue
 from gateway.pipeline.clock import AttemptClock
 from gateway.pipeline.delivery import deliver_stream, deliver_whole, resolve_hold
 from gateway.pipeline.plan import Route
-from gateway.pipeline.shaped import ShapedCalls, find_rescue
+from gateway.pipeline.shaped import ShapedCalls
 from gateway.pipeline.stream_out import StreamOut
 from gateway.pipeline.whole import MAX_ANSWER_BYTES, read_refusal
 from gateway.services import Services
