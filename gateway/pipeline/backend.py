@@ -86,7 +86,7 @@ class Backend:
         self.rests = rests
         self._around: dict[KnownBody, tuple[bytes, bytes] | None] = {}
         """What is sent before and behind the messages of bodies that come again; None where it depends on them."""
-        adapter.when_learned = self._around.clear
+        adapter.rules.when_learned = self._around.clear
         self._heads = heads
         self._keys = keys
 

@@ -154,7 +154,7 @@ def find_rescue(
     adapter: Adapter, call: Call, body: Body, failure: ProviderError, operation: Operation, *, stream: bool
 ) -> tuple[Rescue, Shape] | None:
     """What may still answer *body*, which has ended in *failure*; None nearly always."""
-    for rescue in adapter.rescues:
+    for rescue in adapter.rules.rescues:
         shape = rescue.rescued(Draft(body.copy(), operation, stream, call.unsupported), failure)
         if shape is not None:
             return rescue, shape

@@ -61,7 +61,7 @@ def mutations(adapter: Adapter) -> Iterator[Mutation]:
 
 
 def _of_parameters(adapter: Adapter) -> Iterator[Mutation]:
-    for param, patch in adapter._patches.items():
+    for param, patch in adapter.rules.patches.items():
         for number, part in enumerate(patch.patches if isinstance(patch, InTurn) else (patch,)):
             inner = type(getattr(part, "patch", None)).__name__ if type(part).__name__ == "_Where" else ""
             name = f"{param}: {type(part).__name__}{inner} {number}"
@@ -84,39 +84,39 @@ def _words(patch: Any) -> str:
 
 def _without_patch(param: str, number: int) -> Change:
     def change(adapter: Adapter) -> None:
-        patch = adapter._patches[param]
+        patch = adapter.rules.patches[param]
         parts = patch.patches if isinstance(patch, InTurn) else (patch,)
         rest = (*parts[:number], *parts[number + 1 :])
-        patches = {name: other for name, other in adapter._patches.items() if name != param or rest}
+        patches = {name: other for name, other in adapter.rules.patches.items() if name != param or rest}
         if rest:
             patches[param] = rest[0] if len(rest) == 1 else InTurn(param, rest)
-        adapter._patches = patches
+        adapter.rules.patches = patches
 
     return change
 
 
 def _of_shapes(adapter: Adapter) -> Iterator[Mutation]:
-    for number, shape in enumerate(adapter._shapes):
+    for number, shape in enumerate(adapter.rules.shapes):
         name = f"shape: {type(shape).__name__} {number}"
         yield Mutation(name, shape.param, _without_shape(number), _words(shape))
-    shapes = {id(shape) for shape in adapter._shapes}
-    for number, rescue in enumerate(adapter.rescues):
+    shapes = {id(shape) for shape in adapter.rules.shapes}
+    for number, rescue in enumerate(adapter.rules.rescues):
         if id(rescue) not in shapes:
             yield Mutation(f"rescue: {type(rescue).__name__}", "tools", _without_rescue(number))
 
 
 def _without_shape(number: int) -> Change:
     def change(adapter: Adapter) -> None:
-        gone: Any = adapter._shapes[number]
-        adapter._shapes = tuple(other for other in adapter._shapes if other is not gone)
-        adapter.rescues = tuple(other for other in adapter.rescues if other is not gone)
+        gone: Any = adapter.rules.shapes[number]
+        adapter.rules.shapes = tuple(other for other in adapter.rules.shapes if other is not gone)
+        adapter.rules.rescues = tuple(other for other in adapter.rules.rescues if other is not gone)
 
     return change
 
 
 def _without_rescue(number: int) -> Change:
     def change(adapter: Adapter) -> None:
-        adapter.rescues = (*adapter.rescues[:number], *adapter.rescues[number + 1 :])
+        adapter.rules.rescues = (*adapter.rules.rescues[:number], *adapter.rules.rescues[number + 1 :])
 
     return change
 
@@ -134,12 +134,12 @@ def _of_messages(adapter: Adapter) -> Iterator[Mutation]:
 
 
 def _facts(adapter: Adapter) -> MessageFacts:
-    return adapter._messages._facts
+    return adapter.rules.messages._facts
 
 
 def _without_fact(name: str) -> Change:
     def change(adapter: Adapter) -> None:
-        adapter._messages = MessagePatches(replace(_facts(adapter), **{name: _NO_CHANGE[name]}))
+        adapter.rules.messages = MessagePatches(replace(_facts(adapter), **{name: _NO_CHANGE[name]}))
 
     return change
 
@@ -147,41 +147,41 @@ def _without_fact(name: str) -> Change:
 def _without_rule(rule: MessageRule) -> Change:
     def change(adapter: Adapter) -> None:
         facts = _facts(adapter)
-        adapter._messages = MessagePatches(replace(facts, rules=facts.rules - {rule}))
+        adapter.rules.messages = MessagePatches(replace(facts, rules=facts.rules - {rule}))
 
     return change
 
 
 def _of_the_rest(adapter: Adapter) -> Iterator[Mutation]:
-    if adapter._allow is not None:
-        yield Mutation("allow-list", "", _set("_allow", lambda: None))
-    for name, _ in adapter._defaults:
+    if adapter.rules.allow is not None:
+        yield Mutation("allow-list", "", _set_rule("allow", lambda: None))
+    for name, _ in adapter.rules.defaults:
         yield Mutation(f"default: {name}", name, _without_default(name))
-    if adapter._limit is not None:
-        yield Mutation("limit", "max_tokens", _set("_limit", lambda: None))
-    if adapter._quirk is not None:
-        yield Mutation("quirk", "", _set("_quirk", lambda: None))
-    if adapter._counts_first:
-        yield Mutation("counting", "messages", _set("_counts_first", lambda: False))
-    asks, streams = adapter._ask_for_usage, adapter.target.spec.params.get("stream")
+    if adapter.rules.limit is not None:
+        yield Mutation("limit", "max_tokens", _set_rule("limit", lambda: None))
+    if adapter.rules.quirk is not None:
+        yield Mutation("quirk", "", _set_rule("quirk", lambda: None))
+    if adapter.rules.counts_first:
+        yield Mutation("counting", "messages", _set_rule("counts_first", lambda: False))
+    asks, streams = adapter.rules.ask_for_usage, adapter.target.spec.params.get("stream")
     if streams is None or streams.held_by(adapter.target.spec.canonical(adapter.target.model)):
         yield Mutation(
-            f"usage: {'asked for' if asks else 'not asked for'}", "usage", _set("_ask_for_usage", lambda: not asks)
+            f"usage: {'asked for' if asks else 'not asked for'}", "usage", _set_rule("ask_for_usage", lambda: not asks)
         )
-    if adapter._progress_param is not None:
-        yield Mutation("progress: asked for", "progress", _set("_progress_param", lambda: None))
+    if adapter.rules.progress_param is not None:
+        yield Mutation("progress: asked for", "progress", _set_rule("progress_param", lambda: None))
 
 
 def _without_default(name: str) -> Change:
     def change(adapter: Adapter) -> None:
-        adapter._defaults = [pair for pair in adapter._defaults if pair[0] != name]
-        adapter._text_defaults = [pair for pair in adapter._text_defaults if pair[0] != name]
+        adapter.rules.defaults = [pair for pair in adapter.rules.defaults if pair[0] != name]
+        adapter.rules.text_defaults = [pair for pair in adapter.rules.text_defaults if pair[0] != name]
 
     return change
 
 
 def _of_endpoints(adapter: Adapter) -> Iterator[Mutation]:
-    for operation, patches in adapter._endpoints.items():
+    for operation, patches in adapter.rules.endpoints.items():
         for name in sorted(patches._lacks):
             change = _endpoint(operation, "_lacks", patches._lacks - {name})
             yield Mutation(f"{operation.value}: {name}", operation.value, change)
@@ -194,9 +194,9 @@ def _of_endpoints(adapter: Adapter) -> Iterator[Mutation]:
 
 def _endpoint(operation: Operation, attribute: str, value: Any) -> Change:
     def change(adapter: Adapter) -> None:
-        patches: EndpointPatches = copy.copy(adapter._endpoints[operation])
+        patches: EndpointPatches = copy.copy(adapter.rules.endpoints[operation])
         setattr(patches, attribute, value)
-        adapter._endpoints = {**adapter._endpoints, operation: patches}
+        adapter.rules.endpoints = {**adapter.rules.endpoints, operation: patches}
 
     return change
 
@@ -239,5 +239,12 @@ def _rule(name: str, value: Any) -> Change:
 def _set(attribute: str, make: Callable[[], Any]) -> Change:
     def change(adapter: Adapter) -> None:
         setattr(adapter, attribute, make())
+
+    return change
+
+
+def _set_rule(attribute: str, make: Callable[[], Any]) -> Change:
+    def change(adapter: Adapter) -> None:
+        setattr(adapter.rules, attribute, make())
 
     return change

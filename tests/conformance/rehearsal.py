@@ -236,7 +236,7 @@ def fresh_adapter(target: Target) -> Adapter:
 def by_facts_alone(adapter: Adapter) -> Adapter:
     """*adapter*, which learns of no parameter by its refusal: whatever a file could say, it has to say."""
     learning = LearnedRefusals | LearnedFeatures
-    adapter.rescues = tuple(rescue for rescue in adapter.rescues if not isinstance(rescue, learning))
+    adapter.rules.rescues = tuple(rescue for rescue in adapter.rules.rescues if not isinstance(rescue, learning))
     return adapter
 
 

@@ -14,8 +14,8 @@ from tests.fakes.bodies import body_of
 def test_the_same_lesson_is_learned_once() -> None:
     adapter = Adapter(Target("acme/m", "acme", "m", load_spec("openai_compatible")))
     for _ in range(2000):  # many more than calls may be nested
-        adapter.learn_patch("verbosity", LeaveOutAsTold("verbosity", "acme"))
-        adapter.learn_limit(None, 100)
+        adapter.rules.learn_patch("verbosity", LeaveOutAsTold("verbosity", "acme"))
+        adapter.rules.learn_limit(None, 100)
 
     prepared = adapter.prepare(body_of(messages=[], verbosity="low", max_tokens=500), Operation.CHAT, False)
 

@@ -21,8 +21,8 @@ def adapter(provider: str) -> Adapter:
 def test_a_plain_conversation_is_nothing_special_for_a_target_that_emulates_tools() -> None:
     local = adapter("local")
 
-    assert "tools" in local.special
-    assert "messages" not in local.special
+    assert "tools" in local.rules.special
+    assert "messages" not in local.rules.special
     assert local.prepare(body_of(model="m", messages=ASKED), Operation.CHAT, False).shape is None
 
 
