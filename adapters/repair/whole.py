@@ -141,11 +141,8 @@ def _mended(
             message["content"] = ""
     if "logprobs" in before:
         after.setdefault("logprobs", None)
-    kept = {
-        name: value
-        for name, value in before.items()
-        if name not in ("delta", "message", "usage", *(("text",) if chat else ()))
-    }
+    moved = ("delta", "message", "usage") if "text" in piece else ("delta", "message", "usage", "text")
+    kept = {name: value for name, value in before.items() if name not in moved}
     made = kept | after
     if chat:
         # Members with nothing in them are no part of a stream's delta, but of a message they are.

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters import answers
@@ -145,6 +145,7 @@ _VALUES = st.one_of(
     changes=st.lists(st.tuples(_PLACES, _VALUES), max_size=3),
     left_out=st.lists(_PLACES, max_size=1),
 )
+@example(operation=Operation.CHAT, ids=("a",), changes=[(("choices", 0, "text"), "x")], left_out=[])
 def test_what_is_plain_is_what_the_repair_leaves_alone(
     operation: Operation,
     ids: tuple[str, ...],
