@@ -44,6 +44,11 @@ def test_vectors_stand_in_the_order_of_their_inputs() -> None:
     assert answer["usage"] == SOUND["usage"]
 
 
+def test_a_vector_in_base64_may_hold_the_letters_of_null() -> None:
+    answer = {**SOUND, "data": [{"object": "embedding", "index": 0, "embedding": "AAAAnullAAA="}]}
+    assert mended(answer) == answer
+
+
 @pytest.mark.parametrize("places", [[0, 0], [1, 2], [True, False], [None, 0], ["0", "1"]])
 def test_places_that_make_no_sense_are_counted_anew(places: list[Any]) -> None:
     data = [{"index": place, "embedding": [float(number)]} for number, place in enumerate(places)]
