@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
 
 from adapters.repair.chunk import object_of, value_of
-from adapters.usage import are_all_there
+from adapters.usage import MOST_TOKENS, are_all_there
 
 _PROMPT, _WRITTEN, _TOTAL = "prompt_tokens", "completion_tokens", "total_tokens"
 _ELSEWHERE: Final = {_PROMPT: "input_tokens", _WRITTEN: "output_tokens"}
 """What the API of responses calls them, and Anthropic's."""
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 
 
 def complete(top: dict[str, Any]) -> bool:
@@ -36,9 +38,12 @@ def complete(top: dict[str, Any]) -> bool:
 
 
 def _count(usage: dict[str, Any], name: str) -> int | None:
-    value = value_of(usage.get(name, usage.get(_ELSEWHERE.get(name, ""))))
+    """The count of that *name*, or else of its name elsewhere; None where it makes no sense."""
+    value = value_of(usage.get(name))
+    if value is None:
+        value = value_of(usage.get(_ELSEWHERE.get(name, "")))
     if isinstance(value, str):
-        value = float(value) if value.replace(".", "", 1).isdigit() else None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        value = float(value) if _NUMBER.fullmatch(value) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MOST_TOKENS:
         return None
     return int(value)

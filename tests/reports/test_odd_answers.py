@@ -101,7 +101,11 @@ USAGES: list[Any] = [
     pytest.param({**COUNTS, "total_tokens": None}, COUNTS, id="a total that is null"),
     pytest.param({**COUNTS, "completion_tokens": None}, COUNTS, id="vercel/ai#2763"),
     pytest.param({}, None, id="nothing"),
+    pytest.param({"prompt_tokens": None, "input_tokens": 9, "output_tokens": 3}, COUNTS, id="a null beside them"),
     pytest.param({**COUNTS, "prompt_tokens": -1}, None, id="nonsense"),
+    pytest.param({**COUNTS, "prompt_tokens": "\u00b2"}, None, id="a digit that is no number"),
+    pytest.param({**COUNTS, "prompt_tokens": "9" * 400}, None, id="a text beyond all bounds"),
+    pytest.param({**COUNTS, "prompt_tokens": 1e300}, None, id="a number beyond all bounds"),
 ]
 
 
