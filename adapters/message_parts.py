@@ -29,11 +29,16 @@ def in_openais_words(part: Message) -> Message | None:
 
 def without_thoughts(parts: list[Any]) -> tuple[list[Any], str] | None:
     """*parts* without what was thought, and that; None where there is none among them."""
-    thoughts = [part for part in parts if isinstance(part, dict) and part.get("type") in _THOUGHTS]
+    thoughts = [part for part in parts if _is_thought(part)]
     if not thoughts:
         return None
     texts = (part.get(name) for part in thoughts if (name := _THOUGHTS[part["type"]]) is not None)
-    return [part for part in parts if part not in thoughts], "".join(text for text in texts if isinstance(text, str))
+    return [part for part in parts if not _is_thought(part)], "".join(text for text in texts if isinstance(text, str))
+
+
+def _is_thought(part: Any) -> bool:
+    kind = part.get("type") if isinstance(part, dict) else None
+    return isinstance(kind, str) and kind in _THOUGHTS
 
 
 def _url_of(source: Message) -> str | None:

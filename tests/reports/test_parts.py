@@ -27,6 +27,15 @@ PICTURES: list[Any] = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("provider", ["openai", "groq", "vllm"])
+async def test_a_part_whose_type_is_no_text_is_the_targets_business(provider: str) -> None:
+    async with in_front_of(provider=provider) as field:
+        for kind in (["text"], {"text": 1}, 5, None):
+            parts = [SEEN, {"type": kind, "text": "a"}]
+            answer = await field.ask(messages=[USER, {"role": "assistant", "content": parts}, USER])
+            assert answer.status in (200, 400), answer.body
+
+
 @pytest.mark.parametrize("provider", ["vllm", "llama_cpp_server", "sglang"])
 @pytest.mark.parametrize(("given", "sent"), PICTURES)
 async def test_a_picture_is_shown_in_openais_words(given: Json, sent: Json, provider: str) -> None:
