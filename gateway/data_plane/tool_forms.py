@@ -7,18 +7,33 @@ and Anthropic's (decolua/9router#2781). Members that are null go no further, as 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
 from adapters.types import Body
 from gateway.data_plane.parameters import NULL
+from gateway.errors import InvalidRequestError
 
 _FUNCTION: Final = msgspec.Raw(b'"function"')
+_FALSE: Final = msgspec.Raw(b"false")
 _FUNCTIONS: Final = (_FUNCTION, msgspec.Raw(b'"custom"'), NULL)
 """What the type of a tool may be that is a function without a wrapping; it may also be missing."""
 _SCHEMAS: Final = ("parameters", "input_schema")
 _WORDS: Final = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
+_ALLOWED: Final = "allowed_tools"
+_ONE_CALL: Final = "disable_parallel_tool_use"
+"""Anthropic's way to ask for no more than one call, which OpenAI's chats say beside the choice."""
+
+
+class _Allowed(msgspec.Struct):
+    """A choice that leaves some of the tools."""
+
+    tools: list[dict[str, msgspec.Raw]]
+    mode: Literal["auto", "required"] = "auto"
+
+
+_decode_allowed = msgspec.json.Decoder(_Allowed).decode
 _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_text = msgspec.json.Decoder(str).decode
 
@@ -33,18 +48,41 @@ def read_tools(body: Body, tools: Sequence[Mapping[str, msgspec.Raw]]) -> None:
 
 
 def read_choice(body: Body, choice: str | Mapping[str, msgspec.Raw]) -> None:
-    """Put the ``tool_choice`` of *body* in OpenAI's form; an empty one says nothing."""
+    """Put the ``tool_choice`` of *body* in OpenAI's form; an empty one says nothing.
+
+    Raises `InvalidRequestError` for a list of allowed tools that is none.
+    """
     if isinstance(choice, str):
         if not choice:
             del body["tool_choice"]
         return
     kind, name = _text(choice.get("type")), choice.get("name", NULL)
-    if kind in _WORDS:
+    if bytes(choice.get(_ONE_CALL, NULL)) == b"true":
+        body.setdefault("parallel_tool_calls", _FALSE)
+    if kind == _ALLOWED:
+        body["tool_choice"] = _raw({"type": _ALLOWED, _ALLOWED: _read_allowed(choice)})
+    elif kind in _WORDS:
         body["tool_choice"] = _raw(_WORDS[kind])
     elif kind in ("function", "tool", "") and "function" not in choice and name != NULL:
         body["tool_choice"] = _raw({"type": "function", "function": {"name": name}})
     elif not kind and "function" in choice:
         body["tool_choice"] = _raw({"type": "function", **choice})
+
+
+def _read_allowed(choice: Mapping[str, msgspec.Raw]) -> Mapping[str, Any]:
+    """The mode and the tools of *choice*: in chats they stand in a member of their own, in responses beside the type."""
+    try:
+        allowed = _decode_allowed(choice[_ALLOWED] if _ALLOWED in choice else msgspec.json.encode(choice))
+    except msgspec.DecodeError:
+        expected = "a list of tools, and 'auto' or 'required' as its mode"
+        raise InvalidRequestError(f"'tool_choice' has to give {expected}.", param="tool_choice") from None
+    return {"mode": allowed.mode, "tools": [_named(tool) for tool in allowed.tools]}
+
+
+def _named(tool: Mapping[str, msgspec.Raw]) -> Mapping[str, Any]:
+    if "function" in tool or "name" not in tool or _text(tool.get("type")) not in ("function", "tool", ""):
+        return tool
+    return {"type": _FUNCTION, "function": {"name": tool["name"]}}
 
 
 def _read_tool(tool: Mapping[str, msgspec.Raw]) -> Mapping[str, Any]:

@@ -83,8 +83,47 @@ async def test_the_choice_of_a_tool_is_said_in_openais_form(given: Any, sent: An
 
 async def test_a_choice_that_makes_no_sense_is_refused() -> None:
     async with in_front_of() as field:
-        for choice in ({"type": 1}, {"type": "function"}, {"name": None}, 5):
+        senseless = ({"type": 1}, {"type": "function"}, {"name": None}, 5)
+        allowed: tuple[Any, ...] = (5, None, {}, {"tools": None}, {"tools": [5]}, {"tools": [], "mode": "some"})
+        for choice in (*senseless, *({"type": "allowed_tools", "allowed_tools": one} for one in allowed)):
             answer = await field.ask(tools=[WEATHER], tool_choice=choice)
             assert (answer.status, answer.error["param"]) == (400, "tool_choice")
 
         assert field.sent == []
+
+
+@pytest.mark.parametrize("provider", ["openai_compatible", "groq"])
+async def test_a_choice_that_allows_one_call_says_so_beside_it(provider: str) -> None:
+    async with in_front_of([saying({"content": None, "tool_calls": [call("a"), call("b")]})], provider) as field:
+        await field.ask(tools=[WEATHER], tool_choice={"type": "any", "disable_parallel_tool_use": True})
+        await field.ask(tools=[WEATHER], tool_choice={"type": "any", "disable_parallel_tool_use": False})
+
+        assert [body.get("parallel_tool_calls") for body in field.sent] == [False, None]
+
+
+ONE: Json = {"type": "function", "name": NAME}
+ALLOWED: list[Any] = [
+    pytest.param({"mode": "required", "tools": [ONE]}, id="responses"),
+    pytest.param({"allowed_tools": {"mode": "required", "tools": [ONE]}}, id="a mixture"),
+    pytest.param({"allowed_tools": {"mode": "required", "tools": [NAMED]}}, id="OpenAI's own"),
+]
+
+
+@pytest.mark.parametrize("choice", ALLOWED)
+async def test_tools_that_alone_are_allowed_are_the_only_ones_of_the_request(choice: Json) -> None:
+    async with in_front_of([saying({"content": None, "tool_calls": [call("c")]})]) as field:
+        answer = await field.ask(tools=[WEATHER, CLOCK], tool_choice={"type": "allowed_tools", **choice})
+
+        assert answer.status == 200, answer.body
+        assert (field.sent[0]["tools"], field.sent[0]["tool_choice"]) == ([WEATHER], "required")
+
+
+@pytest.mark.parametrize("choice", ALLOWED)
+async def test_tools_that_alone_are_allowed_can_be_emulated(choice: Json) -> None:
+    lacking = {"params": {"tools": {"support": "rejected", "status": 400, "patch": "emulate_tools"}}}
+    said = '{"tool": "get_weather", "arguments": {"city": "Oslo"}}'
+    async with in_front_of([saying({"content": said})], overrides=lacking) as field:
+        await field.ask(tools=[WEATHER, CLOCK], tool_choice={"type": "allowed_tools", **choice})
+
+        assert b"get_weather" in field.server.requests[0].body
+        assert b"get_time" not in field.server.requests[0].body
