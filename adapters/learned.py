@@ -16,8 +16,9 @@ from typing import Any, Final, Protocol
 from adapters.draft import Draft, Unsupported
 from adapters.embeddings import inputs_of
 from adapters.errors import ProviderError
-from adapters.learned_bounds import bounds_told, one_alone
+from adapters.learned_bounds import bounds_told, least_told, one_alone
 from adapters.learned_facts import feature_refused
+from adapters.learned_forms import form_told
 from adapters.learned_messages import better_facts
 from adapters.learned_schemas import PlainToolSchemas, keywords_refused
 from adapters.limit_patches import NEW_LIMIT, OLD_LIMIT
@@ -71,8 +72,8 @@ class Pupil(Protocol):
     def learn_patch(self, param: str, patch: Patch) -> None:
         """Call *patch* as well where *param* is in a request."""
 
-    def learn_limit(self, name: str | None, most: int | None) -> None:
-        """Say the limit of an answer by *name*, and nothing above *most*; None: as before."""
+    def learn_limit(self, name: str | None, most: int | None, least: int | None = None) -> None:
+        """Say the limit of an answer by *name*, none above *most*, none below *least*; None: as before."""
 
     def learn_no_usage(self) -> None:
         """Ask for no usage of streams."""
@@ -129,6 +130,7 @@ class LearnedRefusals:
             self._usage,
             self._encoding,
             self._inputs,
+            self._form,
             self._tools,
             self._bounds,
             self._parameter,
@@ -162,10 +164,15 @@ class LearnedRefusals:
             self._pupil.learn_limit(_LIMITS[told.named], None)
             return given, Action.RENAMED
         asked = int(bytes(body[given]))
-        lower = [number for number in map(int, _NUMBERS.findall(told.text)) if 1 < number < asked]
-        if not lower or not _TOO_MUCH.search(told.text) or draft.unsupported is Unsupported.REJECT:
+        if draft.unsupported is Unsupported.REJECT:
             return None
-        self._pupil.learn_limit(None, max(lower))
+        lower = [number for number in map(int, _NUMBERS.findall(told.text)) if 1 < number < asked]
+        if lower and _TOO_MUCH.search(told.text):
+            self._pupil.learn_limit(None, max(lower))
+        elif (least := least_told(told.text, asked)) is not None:
+            self._pupil.learn_limit(None, None, least)
+        else:
+            return None
         return given, Action.CLAMPED
 
     def _usage(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
@@ -191,6 +198,16 @@ class LearnedRefusals:
             return None
         self._pupil.learn_inputs(min(lower))
         return "input", Action.SPLIT
+
+    def _form(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
+        alternatives = self._pupil.target.spec.params.get("top_logprobs")
+        most = int(alternatives.max) if alternatives is not None and alternatives.max is not None else None
+        found = form_told(draft, told, most)
+        if found is None:
+            return None
+        for param, patch in found.patches:
+            self._pupil.learn_patch(param, patch)
+        return found.param, found.action
 
     def _tools(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
         words = frozenset(re.findall(r"[a-z_]+", told.text))

@@ -23,15 +23,16 @@ DEFAULT_LIMIT: Final = 4096
 class OutputLimit:
     """Send one limit for the answer: the newer name's value where both came, under the name the target knows.
 
-    A limit above *most* is lowered to it; where no *most* is known, one that not even an empty prompt leaves room for
-    in the *window* is lowered to what this prompt leaves. *name* is None where the target knows both names; text
-    completions have the old one alone.
+    A limit above *most* is lowered to it, and one below *least* raised; where no *most* is known, one that not even an
+    empty prompt leaves room for in the *window* is lowered to what this prompt leaves. *name* is None where the target
+    knows both names; text completions have the old one alone.
     """
 
     provider: str
     name: str | None
     most: int | None
     window: int | None = None
+    least: int | None = None
 
     def __call__(self, draft: Draft) -> None:
         body = draft.body
@@ -52,6 +53,12 @@ class OutputLimit:
             value = msgspec.Raw(b"%d" % most)
             draft.adjusted(given, Action.CLAMPED)
             draft.lossy = True
+        elif self.least is not None and int(bytes(value)) < self.least:
+            if draft.unsupported is Unsupported.REJECT:
+                raise unsupported(given, self.provider, f"It takes no limit below {self.least} tokens.")
+            value = msgspec.Raw(b"%d" % self.least)
+            draft.adjusted(given, Action.CLAMPED)
+            draft.lossy = True
         name = OLD_LIMIT if draft.operation is Operation.COMPLETIONS else self.name or given
         if name != given:
             del body[given]
@@ -70,15 +77,22 @@ class OutputLimit:
         return max(1, room)
 
 
-def with_limit(patches: Mapping[str, Patch], name: str | None, most: int | None) -> dict[str, Patch]:
-    """*patches* with limits said by *name*, and none above *most*; what is None stays as it was."""
+def with_limit(
+    patches: Mapping[str, Patch], name: str | None, most: int | None, least: int | None = None
+) -> dict[str, Patch]:
+    """*patches* with limits said by *name*, none above *most*, none below *least*; what is None stays as it was."""
 
     def changed(patch: Patch) -> Patch:
         if isinstance(patch, InTurn):
             return replace(patch, patches=tuple(map(changed, patch.patches)))
         if not isinstance(patch, OutputLimit):
             return patch
-        return replace(patch, name=name or patch.name, most=patch.most if most is None else most)
+        return replace(
+            patch,
+            name=name or patch.name,
+            most=patch.most if most is None else most,
+            least=patch.least if least is None else least,
+        )
 
     made = {param: changed(patch) if param in (OLD_LIMIT, NEW_LIMIT) else patch for param, patch in patches.items()}
     if OLD_LIMIT not in made and NEW_LIMIT in made:

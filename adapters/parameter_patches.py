@@ -146,6 +146,8 @@ class Stops:
     most: int | None
     """None: no bound is known."""
     as_list: bool = False
+    as_text: bool = False
+    """The one that is sent is no list."""
 
     def __call__(self, draft: Draft) -> None:
         given = _decode(draft.body["stop"])
@@ -163,14 +165,18 @@ class Stops:
             return
         most = len(stops) if self.most is None else self.most
         if len(stops) <= most:
-            if len(stops) != len(given):
+            if self.as_text and len(stops) == 1:
+                draft.body["stop"] = raw(stops[0])
+                draft.adjusted("stop", Action.REWRITTEN)
+            elif len(stops) != len(given):
                 draft.body["stop"] = raw(stops)
             return
         if most:
-            draft.body["stop"] = raw(stops[:most])
+            draft.body["stop"] = raw(stops[0] if self.as_text and most == 1 else stops[:most])
         else:
             del draft.body["stop"]
-        draft.answer_needs().stops = tuple(stops[most:])
+        needs = draft.answer_needs()
+        needs.stops = (*stops[most:], *needs.stops)  # an earlier patch may have sent fewer than there were
         draft.adjusted("stop", Action.EMULATED)
 
 

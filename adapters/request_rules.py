@@ -102,9 +102,9 @@ class RequestRules:
         self._teach(partial(with_patch, param=param, patch=patch))
         self.patched |= {param}
 
-    def learn_limit(self, name: str | None, most: int | None) -> None:
-        """Say the limit of an answer by *name*, and nothing above *most*; None: as before."""
-        self._teach(partial(with_limit, name=name, most=most))
+    def learn_limit(self, name: str | None, most: int | None, least: int | None = None) -> None:
+        """Say the limit of an answer by *name*, none above *most*, none below *least*; None: as before."""
+        self._teach(partial(with_limit, name=name, most=most, least=least))
 
     def _teach(self, change: partial[dict[str, Patch]]) -> None:
         lesson = (change.func, *change.keywords.items())
