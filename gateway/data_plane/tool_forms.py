@@ -70,7 +70,7 @@ def read_choice(body: Body, choice: str | Mapping[str, msgspec.Raw]) -> None:
 
 
 def _read_allowed(choice: Mapping[str, msgspec.Raw]) -> Mapping[str, Any]:
-    """The mode and the tools of *choice*: in chats they stand in a member of their own, in responses beside the type."""
+    """The mode and the tools of *choice*: in chats they have a member of their own, in responses they stand in it."""
     try:
         allowed = _decode_allowed(choice[_ALLOWED] if _ALLOWED in choice else msgspec.json.encode(choice))
     except msgspec.DecodeError:
