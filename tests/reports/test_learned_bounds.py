@@ -44,7 +44,10 @@ async def test_a_number_is_brought_within_the_bounds_that_are_told(
     rule: Rule, given: float, sent: float | None
 ) -> None:
     name = _name(rule)
-    lenient: Rule = lambda body: rule(body) if body.get(name) == given else None  # noqa: E731
+
+    def lenient(body: Json) -> str | None:
+        return rule(body) if body.get(name) == given else None
+
     async with in_front_of(strict(lenient)) as field:
         answers = [await field.ask(**{name: given}) for _ in range(2)]
 

@@ -39,7 +39,7 @@ def until_live(port: int, process: subprocess.Popen[Any]) -> Any:
         try:
             return get(f"http://127.0.0.1:{port}/health/live")
         except urllib.error.URLError:
-            time.sleep(0.1)
+            time.sleep(0.1)  # nothing but an answer tells
     raise AssertionError("not alive within a minute")
 
 
@@ -51,5 +51,5 @@ def until_refused(url: str) -> None:
             get(url)
         except urllib.error.URLError:
             return
-        time.sleep(0.1)
+        time.sleep(0.1)  # as above
     raise AssertionError(f"{url} still answers after a minute")

@@ -53,7 +53,7 @@ async def test_rows_go_to_postgresql_with_the_types_of_the_columns() -> None:
         {"total_ms": object()},
         {"error_code": "\ud800"},
         {"tags": [object()]},
-        {"attempts": [AttemptRow("t", None, object(), 0.0, 0.0)]},  # type: ignore[arg-type]
+        {"attempts": [AttemptRow("t", None, object(), 0.0, 0.0)]},  # type: ignore[arg-type]  # no kind at all
     ],
 )
 async def test_a_row_that_cannot_be_stored_is_dropped_alone(

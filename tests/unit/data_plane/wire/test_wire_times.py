@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from gateway.data_plane.exchange import Exchange
 from tests.fakes.fake_plane import Served
 from tests.fakes.raw_client import post
 
@@ -69,8 +70,8 @@ async def test_a_client_that_leaves_in_the_middle_of_its_request_is_forgotten(se
 
 
 async def test_an_answer_nobody_takes_is_given_up(served: Served) -> None:
-    async def large(exchange: object) -> None:
-        exchange.respond(200, b"", bytes(40_000_000))  # type: ignore[attr-defined]
+    async def large(exchange: Exchange) -> None:
+        exchange.respond(200, b"", bytes(40_000_000))
 
     served.plane.routes["/v1/large"] = large
     client = await served.connect(receive_buffer=4096, limit=4096)
