@@ -80,7 +80,7 @@ class MessageFacts:
     no_system: bool = False
     """A system message has to be a user's, wherever it stands."""
     no_empty: bool = False
-    """Texts without a letter are refused, alone and as parts."""
+    """Texts that are empty or blank are refused, alone and as parts."""
     always: bool = False
     """Messages have to be looked at even where no calls are in them."""
 

@@ -59,17 +59,17 @@ def in_order(messages: list[Message], facts: MessageFacts, draft: Draft) -> list
 
 
 def _without_empty(messages: list[Message], draft: Draft) -> list[Message]:
-    """Empty texts go where something else is left: a part beside others, what is said beside calls, an answer.
+    """Blank texts go where something else is left: a part beside others, what is said beside calls, an answer.
 
-    Those of a user alone are the client's own to mend.
+    Those of a user alone are the client's own to mend. Who refuses an empty text often refuses a blank one, too.
     """
     kept = []
     for message in messages:
         content = message.get("content")
         if isinstance(content, list):
-            parts = [part for part in content if not (isinstance(part, dict) and part.get("text") == "")]
+            parts = [part for part in content if not (isinstance(part, dict) and _is_blank(part.get("text")))]
             content = content if len(parts) == len(content) else parts or ""
-        if content == "" and message.get("role") == "assistant":
+        if _is_blank(content) and message.get("role") == "assistant":
             draft.adjusted(CONTENT, Action.DROPPED)
             if message.get("tool_calls"):
                 kept.append({**message, "content": None})
@@ -79,6 +79,10 @@ def _without_empty(messages: list[Message], draft: Draft) -> list[Message]:
         else:
             kept.append(message)
     return kept
+
+
+def _is_blank(text: Any) -> bool:
+    return isinstance(text, str) and not text.strip()
 
 
 def _alternating(messages: list[Message], draft: Draft) -> list[Message]:

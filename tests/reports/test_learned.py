@@ -123,6 +123,10 @@ LEARNED: list[Any] = [
                             "assistant message"),
                  {"messages": [USER, {**SAID, "content": ""}, USER]}, {"messages": [USER, USER]}, "messages=rewritten",
                  id="Anthropic, an answer"),
+    pytest.param(no_message(lambda message: not message["content"].strip(), "The text field in the ContentBlock object "
+                            "at messages.1.content.0 is blank. Add text to the text field, and try again."),
+                 {"messages": [USER, {**SAID, "content": " \n"}, USER]}, {"messages": [USER, USER]},
+                 "messages=rewritten", id="Bedrock, a blank"),
     pytest.param(no_message(lambda message: message["role"] == "system", "System role not supported"),
                  {"messages": [SYSTEM, USER]},
                  {"messages": [{**USER, "content": f"{SYSTEM['content']}\n\n{USER['content']}"}]},
