@@ -116,7 +116,7 @@ async def deliver_stream(
         relay.count()
         call.relay = None
         call.exchange.on_flow = None
-        if relay.committed and attempt.hold.resolution is None:
+        if attempt.hold.resolution is None and relay.committed:
             resolve_hold(call, attempt, relay.usage)
 
 

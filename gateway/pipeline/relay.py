@@ -1,47 +1,37 @@
-"""Passes a stream on: bytes in from the upstream, typed events looked at, bytes out to the client."""
+"""Passes a stream on: bytes in from the upstream, events taken out of them, and an end for the client in any case."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
-import msgspec
-
-from adapters.answers import SHAPE_ERRORS
 from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
-from adapters.repair.machine import AnswerFailedError
 from adapters.repair.stream import StreamRepair
-from adapters.stream import StreamEvent, is_progress, read_event, usual_frame
-from adapters.stream_edits import add_usage, with_model, without_usage
-from adapters.stream_pattern import Pattern, find_pattern
-from adapters.types import EventKind, FailureKind, Operation, Usage
+from adapters.stream import usual_frame
+from adapters.stream_pattern import Pattern
+from adapters.types import FailureKind, Usage
 from gateway.pipeline.call import Attempt, Call
 from gateway.pipeline.clock import AttemptClock
-from gateway.pipeline.stream_out import DONE, StreamOut
-from gateway.pipeline.whole import said_nothing
+from gateway.pipeline.event_relay import EventRelay
+from gateway.pipeline.stream_buffer import StreamBuffer
+from gateway.pipeline.stream_out import StreamOut
 from gateway.upstream.base import UpstreamResponse
-from gateway.upstream.odd_events import payloads_in, unframed
-from gateway.upstream.sse import SseEvent, SseSplitter
+from gateway.upstream.odd_events import DONE, unframed
+from gateway.upstream.sse import SseSplitter
 
-_MAX_MALFORMED: Final = 2
-_MAX_HELD_BYTES: Final = 262_144
 # How long the end of the body may follow the end of the answer before the connection is given up.
 _LINGER_SECONDS: Final = 1.0
-# What may still come behind the finish reason is usage and [DONE]; some send neither, and keep the connection.
-_END_SECONDS: Final = 3.0
-# A stream whose events differ in more than their text is not worth the comparison.
-_MOST_SEARCHES: Final = 8
-_ERROR, _FINISH, _OTHER, _USAGE = EventKind.ERROR, EventKind.FINISH, EventKind.OTHER, EventKind.USAGE
 
 
 class StreamRelay:
     """The sink of one upstream stream.
 
-    Until the first content nothing is passed on, so that another target can take over unseen. From then on what the
-    client gets is final: a failure becomes an error event. `done` is resolved when the stream is over, one way or
-    the other; `failure` tells which, `committed` whether the client has seen any of it.
+    It knows the bytes and the ends: what an event says is known to `EventRelay`, and what of it is the client's to
+    `StreamBuffer`. Until the first content nothing is passed on, so that another target can take over unseen. From
+    then on what the client gets is final: a failure becomes an error event. `done` is resolved when the stream is
+    over, one way or the other; `failure` tells which, `committed` whether the client has seen any of it.
     """
 
     def __init__(
@@ -68,38 +58,38 @@ class StreamRelay:
         """
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.failure: ProviderError | None = None
-        self.committed = False
         self.usage: Usage | None = None
+        """What the upstream says was used, as far as that was known at the last `count`."""
         self._call, self._attempt, self._out, self._clock, self._response = call, attempt, out, clock, response
         self._now = now
-        self._stall_seconds = stall_seconds
         self._error_of = error_of
         self._settle = settle
         self._repair = repair
-        self._model = model
-        self._progress = progress
-        self._usage_per_choice = usage_per_choice
         self._splitter = SseSplitter()
-        self._pattern: Pattern | None = None
-        """What the last event has in common with the next one, unless that is the first of another stretch."""
+        self._buffer = StreamBuffer(call, attempt, out, now, model)
+        self._events = EventRelay(
+            call,
+            attempt,
+            clock,
+            self._buffer,
+            repair,
+            now=now,
+            stall_seconds=stall_seconds,
+            error_of=error_of,
+            progress=progress,
+            usage_per_choice=usage_per_choice,
+        )
         self._stretch: Pattern | None = None
-        """The same, while nothing is held anywhere, so that what comes can go on at once."""
+        """The pattern of the events, while nothing is held anywhere, so that what comes can go on at once."""
         self._write = out.exchange.write
-        self._of_use = False
-        """Something has been told by the pattern."""
-        self._searches = _MOST_SEARCHES
-        self._batch: list[bytes] = []
-        self._held_bytes = 0
-        self._malformed = 0
-        self._events_left = call.output_limit * 1.05 * call.choices + 16 if call.output_limit else float("inf")
-        """How many events with content may still come; so many more than tokens are no accident."""
-        self._finished: set[int] = set()
-        self._cut = False
-        """A choice has ended for another reason than that all is said."""
-        self._usage_event: StreamEvent | None = None
         self._ended = False
         clock.on_over = self._expire
         call.exchange.on_flow = self._flow
+
+    @property
+    def committed(self) -> bool:
+        """Whether the client has seen any of it."""
+        return self._buffer.committed
 
     # What the upstream's connection calls
 
@@ -113,9 +103,10 @@ class StreamRelay:
                 self._clock.content_at = self._out.written_at = self._now()
                 self._write(told)
                 return
-            self.count()
+            self._stretch = None
         if self._ended:
             return
+        events = self._events
         try:
             for event in self._splitter.feed(data):
                 payload = event.data
@@ -126,246 +117,125 @@ class StreamRelay:
                         if self._ended:
                             return
                     continue
-                if payload == b"[DONE]":
+                if payload == DONE:
                     self._finish(done=True)
                     return
                 if event.name == "error":
-                    self._fail(self._error_of(read_error(payload) or ErrorFields()))
+                    self.stop(self._error_of(read_error(payload) or ErrorFields()))
                     return
-                self._take(usual_frame(event.raw, payload), payload)
-                if self._ended:
+                events.take(usual_frame(event.raw, payload), payload)
+                if events.over:
+                    self._finish_early()
                     return
         except ProviderError as error:
-            self._fail(error)
+            self.stop(error)
             return
-        if self.committed and self._batch:
-            batch = self._batch
-            self._out.write(batch[0] if len(batch) == 1 else b"".join(batch), self._now())
-            batch.clear()
+        buffer = self._buffer
+        if buffer.committed and buffer.batch:
+            buffer.flush()
             if self._splitter.at_boundary:
-                self._stretch = self._pattern
-
-    def count(self) -> None:
-        """Note what has been told by a pattern alone. Whoever reads what the attempt has come to calls this first."""
-        self._stretch = None
-        pattern = self._pattern
-        if pattern is not None and pattern.text_bytes:
-            self._attempt.text_bytes += pattern.text_bytes
-            self._events_left = pattern.left
-            self._of_use = True
-            pattern.text_bytes = 0
+                self._stretch = events.pattern
 
     def finish(self, error: ProviderError | None) -> None:
         """The body is over, in good order or not."""
-        self.count()
         if not self._ended:
-            last, error = self._last_event(error)
-            if error is None and last is not None:
-                self._take_all([last.data] if last.data else unframed(last.raw) if last.data is None else [])
-        if not self._ended:
-            self._pass_all(self._repair.end(done=False))
-        if not self._ended:
-            if self._is_complete():
-                self._finish()
-            else:
-                self._fail(
-                    error
-                    or ProviderError(FailureKind.INTERRUPTED, self._says("ended the answer before it was complete"))
-                )
+            try:
+                self._finish_body(error)
+            except ProviderError as failure:
+                self.stop(failure)
         if not self.done.done():
             self.done.set_result(None)
 
-    def _last_event(self, error: ProviderError | None) -> tuple[SseEvent | None, ProviderError | None]:
-        try:
-            return self._splitter.close(), error
-        except ProviderError as too_large:
-            return None, error or too_large
-
     def stop(self, error: ProviderError) -> None:
-        """End the stream from our side, with *error* as its reason."""
+        """End the stream with *error* as its reason, unless it has ended; what is held of the text still goes out."""
+        if self._ended:
+            return
         self.count()
+        self._ended = True
+        buffer = self._buffer
+        if buffer.committed:
+            buffer.batch += [event.raw for event in self._repair.release()]
+            if buffer.batch:
+                buffer.flush()
+        # The frames that it, and what it came from, has passed hold the relay: that would be a circle.
+        error.__context__ = None
+        self.failure = error.with_traceback(None)
+        self._resolve()
+
+    def count(self) -> None:
+        """Note what has been told by a pattern alone. Whoever reads what the attempt has come to calls this first."""
         if not self._ended:
-            self._fail(error)
+            self._stretch = None
+            self._events.count()
+            self.usage = self._events.usage
 
-    # One event
+    # The ends
 
-    def _take(self, raw: bytes, payload: bytes) -> None:
-        pattern = self._pattern
-        if pattern is not None:
-            told = pattern.told(raw)
-            if told is not None:
-                self._clock.content_at = self._now()
-                self._batch.append(told)
-                return
-            self.count()
-            if self._of_use:  # and has paid for the search of the next
-                self._of_use = False
-                self._searches += 1
-        if self._progress is not None and is_progress(payload, self._progress):
-            return
-        try:
-            event = read_event(raw, payload)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            found = payloads_in(payload)
-            if found is None:
-                self._note_malformed()
-            else:
-                self._take_all(found)
-            return
-        kind = event.kind
-        if kind is _ERROR:
-            self._fail(self._error_of(read_error(payload) or ErrorFields()))
-            return
-        if event.has_usage:
-            used = event.usage
-            # Figures are not taken back by the zeros that some send with every chunk.
-            if used is not None and (self.usage is None or used.prompt_tokens or used.completion_tokens):
-                if self._usage_per_choice and self._usage_event is not None:
-                    event = add_usage(self._usage_event, event)
-                self.usage = event.usage
-                self._usage_event = event
-            if not event.has_choices:
-                return  # sent at the end, and only to those who asked
-            event = without_usage(event)
-        if not event.has_choices and kind is _OTHER:
-            return  # it says nothing, and some clients index choices[0]
-        if kind is not _OTHER and kind is not _USAGE:
-            self._attempt.text_bytes += event.text_bytes
-            self._events_left -= 1
-            self._clock.content_came(self._now(), self._stall_seconds)
-        repair, before = self._repair, len(self._batch)
-        if passed := repair.passes(event):
-            self._pass(event)
-        else:
-            self._pattern = None  # what the repair has heard now may change what comes of the next
-            self._repaired(event)
-        if self._searches and len(self._batch) == before + 1 and not event.has_usage:
-            slot = repair.slot(event, passed=passed)
-            if slot is not None:
-                self._searches -= 1
-                self._pattern = find_pattern(event, self._batch[-1], slot)
-        if self._pattern is not None:
-            self._pattern.left = self._events_left
-        if self._events_left < 0 and not self._ended:
-            self._fail(ProviderError(FailureKind.TOO_LARGE, self._says("went on past the token limit it was given")))
-        if event.finish_reasons and self._call.choices == 1 and not self._ended:
-            self._clock.content_came(self._now(), min(self._stall_seconds, _END_SECONDS))
-
-    def _take_all(self, payloads: list[bytes]) -> None:
+    def _take_all(self, payloads: Iterable[bytes]) -> None:
         """Take events one by one that did not come as such."""
-        for payload in payloads:
+        self._events.take_all(payloads)
+        if self._events.over:
+            self._finish_early()
+
+    def _finish_early(self) -> None:
+        """End what its events have shown to be over."""
+        done = self._events.done
+        self._finish(done=done)
+        if not done:
+            self._resolve()  # what else the upstream has to say is not waited for
+
+    def _finish_body(self, error: ProviderError | None) -> None:
+        """End what the end of the body came upon, in good order or with *error*."""
+        last = None
+        try:
+            last = self._splitter.close()
+        except ProviderError as too_large:
+            error = error or too_large
+        if error is None and last is not None:
+            self._take_all([last.data] if last.data else unframed(last.raw) if last.data is None else [])
             if self._ended:
                 return
-            if payload == b"[DONE]":
-                self._finish(done=True)
-            else:
-                self._take(usual_frame(b"", payload), payload)
-
-    def _note_malformed(self) -> None:
-        self._malformed += 1
-        if self._malformed > _MAX_MALFORMED:
-            self._fail(ProviderError(FailureKind.MALFORMED, self._says("sent events that are not JSON")))
-
-    def _repaired(self, event: StreamEvent) -> None:
-        repair = self._repair
-        try:
-            events = repair.take(event)
-        except AnswerFailedError as failed:
-            self._fail(self._error_of(failed.fields))
-            return
-        except SHAPE_ERRORS:
-            self._note_malformed()
-            return
-        if repair.usage is not None:
-            told, repair.usage = repair.usage, None
-            if told.usage is not None:
-                self.usage, self._usage_event = told.usage, told
-        self._pass_all(events)
-        if repair.over and not self._ended:
-            # The client has its answer; what else the upstream has to say is not waited for.
+        self._buffer.put_all(self._repair.end(done=False))
+        if self._buffer.is_complete():
             self._finish()
-            self._resolve()
-
-    def _pass_all(self, events: list[StreamEvent]) -> None:
-        for event in events:
-            if not self._ended:
-                self._pass(event)
-
-    def _pass(self, event: StreamEvent) -> None:
-        """Give the client an event that is as it should be."""
-        if event.finish_reasons:
-            self._finished.update(index for index, _ in event.finish_reasons)
-            self._cut = self._cut or any(reason != "stop" for _, reason in event.finish_reasons)
-        if self._model is not None:
-            event = with_model(event, self._model)
-        self._batch.append(event.raw)
-        if event.kind is _OTHER or event.kind is _USAGE or (event.kind is _FINISH and self._call.others):
-            self._hold_back(len(event.raw))
-        elif not self.committed:
-            self.committed = True
-            self._attempt.first_content = self._now()
-
-    def _hold_back(self, size: int) -> None:
-        if not self.committed:
-            self._held_bytes += size
-            if self._held_bytes > _MAX_HELD_BYTES:
-                self._fail(ProviderError(FailureKind.TOO_LARGE, self._says("sent too much before any content")))
-
-    # The end
-
-    def _is_complete(self) -> bool:
-        return len(self._finished) >= self._call.choices
-
-    def _may_be_asked_elsewhere(self) -> bool:
-        """Whether this is no answer while another target could give one: it has ended without a word."""
-        call = self._call
-        return call.others and call.operation is Operation.CHAT and not self._attempt.text_bytes and not self._cut
+        else:
+            provider = self._attempt.target.provider
+            told = f"{provider} ended the answer before it was complete."
+            self.stop(error or ProviderError(FailureKind.INTERRUPTED, told))
 
     def _finish(self, *, done: bool = False) -> None:
+        """End an answer of which no more will come; *done*: the upstream has said so. Raises where it is none."""
+        self.count()
+        buffer, events = self._buffer, self._events
         # Who has said nothing has not come to an end.
-        self._pass_all(self._repair.end(done=done and self._attempt.text_bytes > 0))
-        if not self._is_complete() and not (self.committed and self._finished):
-            self._fail(ProviderError(FailureKind.INTERRUPTED, self._says("ended the answer without a finish_reason")))
-            return
-        if not self.committed:
-            if self._may_be_asked_elsewhere():
-                self._fail(said_nothing(self._attempt.target.provider, self.usage))
-                return
-            self.committed = True
-            self._attempt.first_content = self._now()
-        if self._call.wants_usage and self._usage_event is not None:
-            for event in self._repair.counted(self._usage_event):
-                self._batch.append((with_model(event, self._model) if self._model is not None else event).raw)
-        self._batch.append(DONE)
+        if due := self._repair.end(done=done and self._attempt.text_bytes > 0):
+            buffer.put_all(due)
+        buffer.commit_end(self.usage)
+        if self._call.wants_usage and events.usage_event is not None:
+            for event in self._repair.counted(events.usage_event):
+                buffer.put(event)
         self._ended = True
         self._settle(self.usage)
-        self._out.write(b"".join(self._batch), self._now())
-        self._out.end()
+        buffer.end()
         # The answer is whole; only the end of the body is awaited, so that the connection can be used again.
         self._clock.content_came(self._now(), _LINGER_SECONDS)
         self._clock.on_over = self._resolve
-
-    def _fail(self, error: ProviderError) -> None:
-        if self._ended:
-            return
-        self._ended = True
-        if self.committed:
-            self._batch += [event.raw for event in self._repair.release()]
-        if self.committed and self._batch:
-            self._out.write(b"".join(self._batch), self._now())
-        self.failure = error
-        self._resolve()
 
     def _resolve(self) -> None:
         if not self.done.done():
             self.done.set_result(None)
 
+    # What the clock and the client's connection call
+
     def _expire(self) -> None:
         if not self._ended:
-            self._pass_all(self._repair.end(done=False))
-            if self._is_complete():  # nothing is missing but the upstream's own end of it
-                self._finish()
-                self._resolve()
+            try:
+                self._buffer.put_all(self._repair.end(done=False))
+                if self._buffer.is_complete():  # nothing is missing but the upstream's own end of it
+                    self._finish()
+                    self._resolve()
+            except ProviderError as failure:
+                self.stop(failure)
         self.stop(self._clock.error(self._attempt.target.provider))
 
     def _flow(self, paused: bool) -> None:
@@ -374,6 +244,3 @@ class StreamRelay:
             self._response.pause()
         else:
             self._response.resume()
-
-    def _says(self, what: str) -> str:
-        return f"{self._attempt.target.provider} {what}."

@@ -17,7 +17,7 @@ from adapters.draft import AnswerNeeds
 from adapters.repair.stream import StreamRepair
 from adapters.stream_edits import usage_event
 from adapters.types import Operation
-from gateway.pipeline import relay
+from gateway.pipeline import event_relay
 from tests.fakes.openai_answers import DONE
 from tests.fakes.relayed import Outcome, cut
 from tests.fakes.repaired import TOOLS, raw_body
@@ -140,7 +140,7 @@ def check(raws: Sequence[bytes], way: Payload, places: Sequence[int]) -> None:
     with patch("uuid.uuid4", return_value=uuid.UUID(int=7)), patch("time.time", return_value=7.0):
         known = Outcome(list(raws), True, **way)
         split = Outcome(cut(data, places), True, **way)
-        with patch.object(relay, "find_pattern", return_value=None):
+        with patch.object(event_relay, "find_pattern", return_value=None):
             apart = Outcome(list(raws), True, **way)
             with (
                 patch.object(StreamRepair, "passes", return_value=False),

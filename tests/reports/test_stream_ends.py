@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import gateway.pipeline.relay
+import gateway.pipeline.event_relay
 from tests.fakes.openai_answers import DONE, ROLE, STOP, completion, delta, event, stream, usage_chunk
 from tests.fakes.scripted_server import Hang, Reset, Script, Sleep, chunk, chunked_head
 from tests.fakes.scripted_server import answer as wire_answer
@@ -97,7 +97,7 @@ async def test_an_answer_that_has_ended_does_not_wait_for_who_keeps_the_connecti
     events: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S11 of the failure drill, without the end of the body"""
-    monkeypatch.setattr(gateway.pipeline.relay, "_END_SECONDS", 0.05)
+    monkeypatch.setattr(gateway.pipeline.event_relay, "_END_SECONDS", 0.05)
     async with in_front_of([*stream(*events, end=False), Hang()]) as field:
         answer = await field.ask(stream=True, timeout=5)
 
