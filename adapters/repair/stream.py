@@ -11,7 +11,8 @@ from adapters.draft import AnswerNeeds
 from adapters.plain_answer import TAG_OR_CALL
 from adapters.repair.asked import choices_asked_for
 from adapters.repair.finish import PLAIN_ENDS
-from adapters.repair.machine import StreamMachine, is_marked
+from adapters.repair.machine import StreamMachine
+from adapters.repair.misplaced import is_marked
 from adapters.repair.rules import Rules
 from adapters.stream import StreamEvent
 from adapters.stream_edits import usage_event

@@ -12,7 +12,7 @@ from adapters.adapter import Adapter
 from adapters.answers import SHAPE_ERRORS
 from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
-from adapters.repair.machine import AnswerFailedError
+from adapters.repair.misplaced import AnswerFailedError
 from adapters.shapes.usage import UsageFields
 from adapters.stream import StreamEvent, is_progress, read_event, usual_frame
 from adapters.stream_edits import add_usage, without_usage

@@ -10,7 +10,7 @@ import msgspec
 from adapters.answers import SHAPE_ERRORS
 from adapters.errors import ProviderError
 from adapters.failures import ErrorFields, read_error
-from adapters.repair.machine import AnswerFailedError
+from adapters.repair.misplaced import AnswerFailedError
 from adapters.repair.stream import StreamRepair
 from adapters.stream import StreamEvent, is_progress, read_event, usual_frame
 from adapters.stream_edits import add_usage, without_usage

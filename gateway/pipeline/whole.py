@@ -15,7 +15,7 @@ from adapters.failures import ErrorFields, read_error
 from adapters.finite import with_finite_numbers
 from adapters.patches import unsupported
 from adapters.repair.forced import lacks_call
-from adapters.repair.machine import AnswerFailedError
+from adapters.repair.misplaced import AnswerFailedError
 from adapters.stream import read_event, says_error
 from adapters.types import Body, EventKind, FailureKind, Operation, Usage
 from adapters.usage import read_usage

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.draft import AnswerNeeds
-from adapters.repair.machine import AnswerFailedError
+from adapters.repair.misplaced import AnswerFailedError
 from adapters.types import Operation
 from gateway.upstream.sse import SseSplitter
 from tests.fakes.repaired import (

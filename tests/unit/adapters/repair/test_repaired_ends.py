@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adapters.repair.finish import FAILED, FinishReasons
-from adapters.repair.machine import AnswerFailedError
+from adapters.repair.misplaced import AnswerFailedError
 from tests.fakes.repaired import ROLE, STOP, TOOLS, call, chunk, repair_with, repaired
 
 CALL = chunk(tool_calls=[call(0, "{}", "get_time", id="x", type="function")])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.repair.machine import AnswerFailedError
+from adapters.repair.misplaced import AnswerFailedError
 from adapters.types import EventKind, Operation
 from tests.fakes.repaired import (
     MEMBERS,

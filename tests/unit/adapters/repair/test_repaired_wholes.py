@@ -9,7 +9,7 @@ import pytest
 
 from adapters.answers import UnreadableError
 from adapters.draft import AnswerNeeds
-from adapters.repair.machine import AnswerFailedError
+from adapters.repair.misplaced import AnswerFailedError
 from adapters.types import Operation
 from tests.fakes.repaired import MEMBERS, TOOLS, call, repair_with, repaired_body, repaired_whole, whole
 from tests.unit.adapters.repair.test_repaired_alike import token
