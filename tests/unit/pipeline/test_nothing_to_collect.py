@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.fakes.gateway import CHAT, RunningGateway, chat_body, config, request, running_gateway
-from tests.fakes.openai_answers import ROLE, good_stream, refusal, stream, whole, words
-from tests.fakes.scripted_server import Hang, Reset, Script, ScriptedServer
+from tests.fakes.openai_answers import ROLE, delta, event, good_stream, refusal, stream, whole, words
+from tests.fakes.scripted_server import Hang, Reset, Script, ScriptedServer, chunk
 
 BEGUN = stream(ROLE, *words("Hello"), end=False)
 ONE_CHOICE = {"params": {"n": {"support": "limited", "max": 1, "patch": "fan_out"}}}
@@ -60,6 +60,9 @@ async def _leaves(gateway: RunningGateway, body: dict[str, Any], upstream: Scrip
         pytest.param([whole()], {}, _stays, id="whole"),
         pytest.param([refusal(503)], {}, _stays, id="refused"),
         pytest.param([*BEGUN, Reset()], {"stream": True}, _stays, id="broken"),
+        pytest.param([*BEGUN, chunk(event({"error": "busy"})), Hang()], {"stream": True}, _stays, id="failed"),
+        pytest.param([*BEGUN, *[chunk(b"data: {\n\n")] * 3, Hang()], {"stream": True}, _stays, id="malformed"),
+        pytest.param([*BEGUN, chunk(delta(finish="error")), Hang()], {"stream": True}, _stays, id="failed-by-its-end"),
         pytest.param([*BEGUN, Hang()], {"stream": True}, _leaves, id="left-in-a-stream"),
         pytest.param([Hang()], {"stream": True}, _leaves, id="left-before-a-stream"),
         pytest.param([Hang()], {}, _leaves, id="left-before-an-answer"),
