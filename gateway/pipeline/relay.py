@@ -154,7 +154,7 @@ class StreamRelay:
         self._ended = True
         buffer = self._buffer
         if buffer.committed:
-            buffer.batch += [event.raw for event in self._repair.release()]
+            buffer.put_all(self._repair.release())
             if buffer.batch:
                 buffer.flush()
         # The frames that it, and what it came from, has passed hold the relay: that would be a circle.

@@ -158,6 +158,18 @@ async def test_text_that_was_held_is_told_before_the_failure() -> None:
     assert "".join(reasoning) == "hm</thi"
 
 
+async def test_text_that_was_held_bears_the_name_of_the_model_that_was_asked_for() -> None:
+    async with (
+        ScriptedServer(stream(ROLE, *words("Hi", " EN"))) as server,
+        running_gateway({**config_of(server, "groq"), "response_model": "alias"}) as gateway,
+    ):
+        got = await gateway.chat(stream=True, stop=FIVE)
+    *chunks, last = payloads(got.body)
+    assert "error" in last
+    assert "".join(one["choices"][0]["delta"].get("content", "") for one in chunks) == "Hi EN"
+    assert {one["model"] for one in chunks} == {"m"}
+
+
 # Ends
 
 
