@@ -158,6 +158,12 @@ class StreamMachine:
                 choice.begins_plainly(b"")
         self._look_around()
 
+    def counted(self, event: StreamEvent) -> list[StreamEvent]:
+        """The usage chunk *event* as the client gets it. It has its answer by then: an error that the chunk tells of
+        comes too late to be one of it."""
+        top: dict[str, Any] = _decode_top(event.data)
+        return [event_of({**top, "choices": []})] if self._envelope.mend(top) else [event]
+
     def end(self, *, done: bool) -> list[StreamEvent]:
         """What is still due when the upstream has said all it had to say; *done*: it said so by itself."""
         out = self._choices.end_pending()

@@ -102,7 +102,8 @@ class StreamRepair:
             machine, opening = self._machine, self._opening
             if event.id == (machine.id if machine is not None else opening.id if opening is not None else ""):
                 return [event]
-        return self.take(usage_event(event))
+        machine = self._machine or self._engage()
+        return machine.counted(usage_event(event))
 
     def slot(self, event: StreamEvent, *, passed: bool) -> Slot | None:
         """Where the text stands in *event*, which has *passed* or else was the last to be taken and came out as one,

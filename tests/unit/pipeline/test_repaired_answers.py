@@ -102,6 +102,16 @@ async def test_a_usage_chunk_is_as_complete_as_the_others() -> None:
     assert "x_groq" not in last
 
 
+@pytest.mark.parametrize("wanted", [False, True])
+async def test_an_error_beside_the_usage_takes_no_answer_back_that_is_whole(wanted: bool) -> None:
+    usage = event({"choices": [], "usage": USAGE, "x_groq": {"id": "req_1", "error": "over capacity"}})
+    script = stream(ROLE, *words("Hi"), STOP, usage, DONE)
+    got, row = await ask(script, "groq", stream=True, stream_options={"include_usage": wanted})
+    assert (text_of(got.body), payloads(got.body)[-1]) == ("Hi", "[DONE]")
+    assert (row["error_code"], row["completion_tokens"]) == (None, 3)
+    assert (b"usage" in got.body, b"over capacity" in got.body) == (wanted, False)
+
+
 # Failures that are told in odd ways
 
 FAILURES: list[Any] = [
