@@ -97,15 +97,16 @@ def mend(
 
 def _joined(choices: list[dict[str, msgspec.Raw]]) -> list[dict[str, msgspec.Raw]]:
     """*choices* as the one that was asked for, where text and calls of it have one each (ericc-ch/copilot-api#81)."""
-    messages = [object_of(choice.get("message")) for choice in choices]
-    if sum(holds(message.get("content")) for message in messages) > 1:
+    messages = [object_of(choice.get("message", choice.get("delta"))) for choice in choices]
+    texts = sum(holds(message.get("content")) for message in messages)
+    if texts > 1 or any(holds(choice.get("text")) for choice in choices):
         return choices
     whole: dict[str, Any] = {}
     calls: list[Any] = []
     for message in messages:
         found = value_of(message.pop("tool_calls", None))
-        calls += found if isinstance(found, list) else []
-        whole |= {name: value for name, value in message.items() if holds(value) or name not in whole}
+        calls += found if isinstance(found, list) else [found] if found else []
+        whole |= {name: value for name, value in message.items() if not holds(whole.get(name))}
     if calls:
         whole["tool_calls"] = calls
     reasons = {bytes(choice.get("finish_reason", _NONE)): choice for choice in choices}

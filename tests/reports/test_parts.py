@@ -153,3 +153,37 @@ async def test_text_and_calls_in_choices_of_their_own_are_one_answer() -> None:
     (choice,) = answer.json["choices"]
     assert (choice["index"], choice["finish_reason"]) == (0, "tool_calls")
     assert choice["message"] == {"role": "assistant", "content": "I look.", "tool_calls": [call("a"), call("b")]}
+
+
+@pytest.mark.parametrize("member", ["message", "delta"])
+async def test_a_call_that_is_no_list_is_joined_to_the_text_in_another_choice(member: str) -> None:
+    choices = [
+        {"index": 0, member: {"role": "assistant", "content": "I look."}, "finish_reason": "stop"},
+        {"index": 1, member: {"role": "assistant", "tool_calls": call("a")}, "finish_reason": "tool_calls"},
+    ]
+    async with in_front_of([saying({}, choices=choices)]) as field:
+        answer = await field.ask(tools=[WEATHER])
+
+    (choice,) = answer.json["choices"]
+    assert choice["finish_reason"] == "tool_calls"
+    assert choice["message"] == {"role": "assistant", "content": "I look.", "tool_calls": [call("a")]}
+
+
+SECOND: list[Any] = [
+    pytest.param({"message": {"content": "two"}}, ["one", "two"], id="texts"),
+    pytest.param({"text": "two"}, ["one", "two"], id="a text as in completions"),
+    pytest.param({"message": {"content": "", "reasoning_content": "so"}}, ["one"], id="nothing but thoughts"),
+    pytest.param({"message": {}}, ["one"], id="nothing"),
+]
+
+
+@pytest.mark.parametrize(("second", "said"), SECOND)
+async def test_choices_stay_apart_where_both_have_something_to_say(second: Json, said: list[str]) -> None:
+    first = {"message": {"role": "assistant", "content": "one", "reasoning_content": "thus"}}
+    choices = [{"index": place, "finish_reason": "stop", **one} for place, one in enumerate((first, second))]
+    async with in_front_of([saying({}, choices=choices)]) as field:
+        answer = await field.ask()
+
+    messages = [choice["message"] for choice in answer.json["choices"]]
+    assert [message["content"] for message in messages] == said
+    assert messages[0]["reasoning_content"] == "thus"
