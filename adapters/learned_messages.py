@@ -33,6 +33,19 @@ _UNANSWERED: Final = re.compile(
     r"must be followed by tool messages|did not have (?:any )?response messages|not the same number of function calls"
     r"|tool_use.? ids were found without"
 )
+_BEGINS_WRONGLY: Final = re.compile(
+    r"(?:must|should|has to|needs to) (?:start|begin) with (?:an? |the )?[`'\"]?user"
+    r"|first (?:non-system )?(?:message|turn|role)\b.{0,60}\b(?:must|should|has to|needs to|expected)\b.{0,30}\buser\b"
+    r"|first (?:message|turn|role)\b.{0,40}\b(?:not|cannot) be (?:an? |the )?[`'\"]?assistant"
+)
+_ENDS_WRONGLY: Final = re.compile(
+    r"(?:must|should|has to|needs to) end with (?:an? |the )?[`'\"]?user"
+    r"|(?:last|final) (?:message|turn|role)\b.{0,60}\b(?:must|should|has to|needs to)\b.{0,30}\buser\b"
+    r"|expected (?:the )?last role (?:to be )?user"
+    r"|(?:last|final) (?:message|turn|role)\b.{0,40}\b(?:not|cannot) be (?:an? |the )?[`'\"]?assistant"
+    r"|assistant (?:message |response )?prefill\w*\b.{0,40}\b(?:not supported|unsupported|incompatible|not allowed)"
+    r"|(?:does not|doesn'?t) support (?:assistant )?(?:message |response )?prefill"
+)
 _NO_TEXT: Final = re.compile(
     r"\bnon-?empty\b|(?:must|may|can)(?: ?not|n't) be (?:empty|blank)|(?:is|are|was) (?:empty|blank)|empty content"
 )
@@ -55,7 +68,12 @@ def better_facts(known: MessageFacts, told: Told) -> Iterator[MessageFacts]:
     if "role 'user' after role 'tool'" in text:
         yield replace(known, rules=known.rules | {MessageRule.ASSISTANT_AFTER_TOOL}, always=True)
     if "must alternate" in text or "alternating roles" in text:
-        yield replace(known, rules=known.rules | {MessageRule.ALTERNATING}, always=True)
+        # They say so where the first turn is not the user's as well.
+        yield replace(known, rules=known.rules | {MessageRule.ALTERNATING, MessageRule.USER_FIRST}, always=True)
+    if _BEGINS_WRONGLY.search(text):
+        yield replace(known, rules=known.rules | {MessageRule.USER_FIRST}, always=True)
+    if _ENDS_WRONGLY.search(text):
+        yield replace(known, rules=known.rules | {MessageRule.NOT_ASSISTANT_LAST}, always=True)
     if _NO_SYSTEM.search(text):
         rules = known.rules | {MessageRule.ALTERNATING}
         yield replace(known, no_system=True, developer_to_system=True, rules=rules, always=True)

@@ -28,7 +28,7 @@ ALL: Final = "*"
 _LACKING: Final = (Support.REJECTED, Support.ABSENT, Support.UNKNOWN)
 _ORDER: Final = frozenset((
     MessageRule.ANSWERED_AT_ONCE, MessageRule.NO_ORPHANS, MessageRule.UNIQUE_IDS, MessageRule.ONE_TRAILING_ASSISTANT,
-    MessageRule.ASSISTANT_AFTER_TOOL, MessageRule.ALTERNATING,
+    MessageRule.ASSISTANT_AFTER_TOOL, MessageRule.ALTERNATING, MessageRule.USER_FIRST, MessageRule.NOT_ASSISTANT_LAST,
 ))  # fmt: skip
 """The rules about messages that valid ones may break."""
 _ID_PATTERNS: Final = {ToolCallIds.NINE_ALPHANUMERIC: r"^[a-zA-Z0-9]{9}$"}

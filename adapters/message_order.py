@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from adapters.draft import Draft
 from adapters.message_changes import CALL_IDS, CALLS, CONTENT, ROLE, Message
+from adapters.message_ends import ends_wrongly, with_users_ends
 from adapters.message_facts import MessageFacts
 from adapters.types import Action
 from adapters.vocabulary import MessageRule
@@ -30,6 +31,8 @@ def needs_order(messages: Sequence[Any], facts: MessageFacts) -> bool:
     if MessageRule.ASSISTANT_AFTER_TOOL in facts.rules and ("tool", "user") in pairs:
         return True
     if MessageRule.ALTERNATING in facts.rules and not {("user", "user"), ("assistant", "assistant")}.isdisjoint(pairs):
+        return True
+    if ends_wrongly(roles, facts):
         return True
     if "tool" in roles or any(message.tool_calls for message in messages if message.role == "assistant"):
         return any(rule in facts.rules for rule in _TOOL_RULES)
@@ -55,7 +58,7 @@ def in_order(messages: list[Message], facts: MessageFacts, draft: Draft) -> list
         ordered = _alternating(ordered, draft)
     if MessageRule.ASSISTANT_AFTER_TOOL in facts.rules:
         ordered = _bridged(ordered, draft)
-    return ordered
+    return with_users_ends(ordered, facts, draft)
 
 
 def _without_empty(messages: list[Message], draft: Draft) -> list[Message]:

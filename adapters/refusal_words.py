@@ -137,7 +137,8 @@ _KEY: Final = re.compile(
 )
 # llama.cpp and what is made of it answer 500 to what they would not read, or were not started for.
 _OF_THE_REQUEST: Final = re.compile(
-    r"\[json\.exception\.|param requires --jinja|response_format type must be one of|missing tool call (?:type|name)"
+    r"\[json\.exception\.|\bjinja exception: "
+    r"|param requires --jinja|response_format type must be one of|missing tool call (?:type|name)"
     r"|(?:image|audio|video) input is not supported|json schema conversion failed|failed to parse (?:grammar|tools)"
     r"|unsupported content(?: part|\[\])|only one completion choice"
     r"|cannot (?:use|specify) [\w/ ]*(?:grammar|json_schema)",

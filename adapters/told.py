@@ -16,6 +16,8 @@ _SHOWN: Final = 40
 _LEAST_TEXT: Final = 12
 """Shorter texts are names of roles, types and tools, which a refusal may well have to repeat."""
 
+_TEMPLATE: Final = "Jinja Exception: "
+
 # Where a wording names a parameter and its own reader (`refusal_words`) does not: pydantic's places, and models that
 # "do not support the parameter x".
 _NAMED: Final = re.compile(
@@ -48,7 +50,8 @@ class Told(NamedTuple):
 
 def told_by(failure: ProviderError, body: Body) -> Told:
     """What *failure* says of the request *body*, without what it only repeats of it."""
-    message, param = failure.message, failure.param or ""
+    # In front of what a template has to say stand lines of the template.
+    message, param = failure.message.rpartition(_TEMPLATE)[2], failure.param or ""
     # Names of models are no words of the client's own: it has them from the gateway.
     said = [msgspec.json.decode(value) for name, value in body.items() if name != "model"]
     heads = {text[:_SHOWN] for text in _texts(said)}

@@ -119,6 +119,8 @@ class MessageRule(StrEnum):
     ONE_TRAILING_ASSISTANT = "at_most_one_trailing_assistant"
     ASSISTANT_AFTER_TOOL = "assistant_between_tool_and_user"
     ALTERNATING = "user_and_assistant_alternate"
+    USER_FIRST = "conversation_begins_with_user"
+    NOT_ASSISTANT_LAST = "conversation_does_not_end_with_assistant"
 
 
 class ToolCallIds(StrEnum):

@@ -203,6 +203,18 @@ def _alternating(messages: list[Message]) -> Iterator[tuple[str, str]]:
             yield f"messages[{number}]", "conversation roles must alternate user and assistant"
 
 
+def _user_first(messages: list[Message]) -> Iterator[tuple[str, str]]:
+    first = next((message.get("role") for message in messages if message.get("role") not in _INSTRUCTING), None)
+    if first == "assistant":
+        yield "messages", "conversation must start with a user message"
+
+
+def _not_assistant_last(messages: list[Message]) -> Iterator[tuple[str, str]]:
+    if messages[-1].get("role") == "assistant" and not messages[-1].get("tool_calls"):
+        yield "messages", "conversation must end with a user message"
+
+
+_INSTRUCTING: Final = ("system", "developer")
 _RULES: Final[Mapping[MessageRule, Callable[[list[Message]], Iterator[tuple[str, str]]]]] = {
     MessageRule.ANSWERED_AT_ONCE: _answered_at_once,
     MessageRule.NO_ORPHANS: _no_orphans,
@@ -211,5 +223,7 @@ _RULES: Final[Mapping[MessageRule, Callable[[list[Message]], Iterator[tuple[str,
     MessageRule.ONE_TRAILING_ASSISTANT: _one_trailing_assistant,
     MessageRule.ASSISTANT_AFTER_TOOL: _assistant_after_tool,
     MessageRule.ALTERNATING: _alternating,
+    MessageRule.USER_FIRST: _user_first,
+    MessageRule.NOT_ASSISTANT_LAST: _not_assistant_last,
 }
 """Whether a choice of tools needs tools is asked with the tools."""
