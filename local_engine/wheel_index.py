@@ -83,7 +83,7 @@ def _installers() -> list[_Installer]:
             )
         )
     if python := _python_with_pip():
-        pip = (python, "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", _PIP_RETRIES)
+        pip = (python, "-P", "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", _PIP_RETRIES)
         common = ("--no-deps", "--only-binary", ":all:", "--quiet", "REQUIREMENT")
         found.append(
             _Installer(
@@ -102,13 +102,14 @@ def _python_with_pip() -> str | None:
     """This interpreter, or the one that its environment was made from: a lean environment leaves pip to that."""
     if importlib.util.find_spec("pip") is not None:
         return sys.executable
-    # Not documented, but what venv itself goes by, on every platform.
+    # Not documented, but what venv itself goes by, on every platform. (-P: the directory we happen to be in is no place
+    # to look for a pip.)
     base: str = getattr(sys, "_base_executable", sys.executable)
     if base == sys.executable:
         return None
     look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pip') is None)"
     try:
-        asked = subprocess.run((base, "-c", look), capture_output=True, timeout=_RESOLVE_SECONDS, check=False)  # noqa: S603 - our own words
+        asked = subprocess.run((base, "-P", "-c", look), capture_output=True, timeout=_RESOLVE_SECONDS, check=False)  # noqa: S603 - our own words
     except (OSError, subprocess.TimeoutExpired):
         return None
     return base if asked.returncode == 0 else None

