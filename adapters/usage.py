@@ -45,9 +45,9 @@ def _positive(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
+_decode_figures = msgspec.json.Decoder(_Figures | None).decode
 _decode_usage = msgspec.json.Decoder(_UsageFields | None).decode
 # Some write counts as 12.0 or "12".
-_decode_figures = msgspec.json.Decoder(_Figures | None).decode
 _decode_lax = msgspec.json.Decoder(_UsageFields | None, strict=False).decode
 
 
