@@ -20,6 +20,7 @@ from adapters.learned_bounds import bounds_told, least_told, one_alone
 from adapters.learned_facts import feature_refused
 from adapters.learned_forms import form_told
 from adapters.learned_messages import better_facts
+from adapters.learned_names import PlainToolNames, names_refused
 from adapters.learned_schemas import PlainToolSchemas, keywords_refused
 from adapters.limit_patches import NEW_LIMIT, OLD_LIMIT
 from adapters.message_facts import MessageFacts
@@ -131,6 +132,7 @@ class LearnedRefusals:
             self._encoding,
             self._inputs,
             self._form,
+            self._names,
             self._tools,
             self._bounds,
             self._parameter,
@@ -208,6 +210,17 @@ class LearnedRefusals:
         for param, patch in found.patches:
             self._pupil.learn_patch(param, patch)
         return found.param, found.action
+
+    def _names(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
+        if "tools" not in draft.body or not names_refused(told):
+            return None
+        tried, patch = Draft(draft.body.copy(), draft.operation, draft.stream, draft.unsupported), PlainToolNames()
+        patch(tried)
+        for param, action in (("tools", Action.RENAMED), ("messages", Action.REWRITTEN)):
+            if tried.body.get(param) != draft.body.get(param):
+                self._pupil.learn_patch("tools", patch)
+                return param, action
+        return None
 
     def _tools(self, draft: Draft, told: Told) -> tuple[str, Action] | None:
         words = frozenset(re.findall(r"[a-z_]+", told.text))

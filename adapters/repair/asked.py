@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from adapters.repair.chunk import holds
+from adapters.tool_names import own_name, plain_name
 
 _PREFIX: Final = "functions."
 """How gpt-oss and Kimi know the tools of a client."""
@@ -47,7 +48,8 @@ def tools_in_text(request: Mapping[str, msgspec.Raw]) -> frozenset[str]:
         return frozenset()
     if bytes(request.get("tool_choice", b"")) == b'"none"':
         return frozenset()
-    return _names(request["tools"])
+    names = _names(request["tools"])
+    return names.union(map(plain_name, names))
 
 
 def begins_a_name(request: Mapping[str, msgspec.Raw], name: str) -> bool:
@@ -55,17 +57,22 @@ def begins_a_name(request: Mapping[str, msgspec.Raw], name: str) -> bool:
     tools = request.get("tools")
     if tools is None or msgspec.json.encode(name) in bytes(tools):
         return False  # nearly always, and without decoding the tools
-    names = _names(tools)
+    own = _names(tools)
+    names = own.union(map(plain_name, own))
     return name not in names and any(one.startswith(name) for one in names)
 
 
 def offered_name(request: Mapping[str, msgspec.Raw], name: str) -> str:
-    """The tool that *name* means: some put blanks, their own prefix, or marks of the model around it."""
+    """The tool that *name* means: some put blanks, their own prefix, or marks of the model around it.
+
+    Where the target knows it by its plain name, the client's own is told.
+    """
     tools = request.get("tools")
     if tools is None or msgspec.json.encode(name) in bytes(tools):
         return name  # nearly always
     plain = name.partition("<|")[0].strip().removeprefix(_PREFIX)
-    return plain if plain in _names(tools) else name
+    names = _names(tools)
+    return plain if plain in names else own_name(names, plain) or name
 
 
 def _names(encoded: msgspec.Raw) -> frozenset[str]:

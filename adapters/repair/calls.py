@@ -35,11 +35,13 @@ def is_object(text: str) -> bool:
 
 
 class _Call:
-    __slots__ = ("announced", "id", "length", "name", "number", "own_id", "pieces", "place")
+    __slots__ = ("announced", "id", "length", "name", "number", "own_id", "pieces", "place", "said")
 
     def __init__(self, number: int, place: int | None) -> None:
         self.number, self.place = number, place
         self.id = self.name = ""
+        self.said = ""
+        """The name that the provider said, which may not be the client's."""
         self.own_id = ""
         """The id that the provider gave it, if it did."""
         self.announced = False
@@ -183,7 +185,7 @@ class CallTracker:
         if call is None or not call.name:
             return call
         text = arguments_text(function.get("arguments"))
-        again = name == call.name and (not text.strip() or _same(text, call.text))
+        again = name in (call.name, call.said) and (not text.strip() or _same(text, call.text))
         return call if again or not call.whole else None
 
     def _goes_on(self, call: _Call, part: Part, function: Part) -> bool:
@@ -213,7 +215,7 @@ class CallTracker:
             whole = self._announcement(call, call.text)
             return {**part, **whole, "function": {**function, **whole["function"]}}
         further = {"arguments": text} if text or "arguments" in function else {}
-        if isinstance(name, str) and name and name != call.name:
+        if isinstance(name, str) and name and name not in (call.name, call.said):
             call.name += name
             further["name"] = name  # some send a name in pieces, and clients join them
         elif not text and function.get("arguments") != "":
@@ -225,6 +227,7 @@ class CallTracker:
 
     def _announcement(self, call: _Call, text: str) -> Part:
         call.announced = True
+        call.said = call.name
         if self._tidy is not None:
             call.name = self._tidy(call.name)
         return {
