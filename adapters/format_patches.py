@@ -49,7 +49,7 @@ class ResponseFormat:
             draft.adjusted(_FORMAT, Action.REWRITTEN)
             if self.dialect is not None:
                 self._rewrite(draft, said, self.dialect)
-        elif kind in self.lacking:
+        elif isinstance(kind, str) and kind in self.lacking:
             if kind == "text":
                 del draft.body[_FORMAT]
             else:

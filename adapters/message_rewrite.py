@@ -28,8 +28,8 @@ class Rewriter:
 
     def __init__(self, facts: MessageFacts, draft: Draft, messages: Sequence[Any]) -> None:
         self._facts = facts
-        names = {one.get("name") for one in messages if isinstance(one, dict) and one.get("role") == "user"}
-        self._prefix_names = facts.prefix_names and len(names - {None}) > 1
+        names = [one.get("name") for one in messages if isinstance(one, dict) and one.get("role") == "user"]
+        self._prefix_names = facts.prefix_names and len({name for name in names if isinstance(name, str)}) > 1
         self._draft = draft
         self._calls = CallRewriter(facts, draft)
         self._function_call: str | None = None
@@ -81,7 +81,8 @@ class Rewriter:
         if isinstance(call, dict):
             self._function_call = f"call_{number:05d}"
             made = {"id": self._function_call, "type": "function", "function": call}
-            message["tool_calls"] = [*(message.get("tool_calls") or ()), made]
+            calls = message.get("tool_calls")
+            message["tool_calls"] = [*calls, made] if isinstance(calls, list) else [made]
             self._told(CALLS, Action.REWRITTEN)
         elif message.get("role") == "function" and self._function_call is not None:
             message.pop("name", None)

@@ -104,7 +104,8 @@ class ToolChoice:
 
 def _name_of(tool: Any) -> str | None:
     function = tool.get("function") if isinstance(tool, dict) else None
-    return function.get("name") if isinstance(function, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    return name if isinstance(name, str) else None
 
 
 @dataclass(frozen=True, slots=True)

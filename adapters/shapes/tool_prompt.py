@@ -70,12 +70,17 @@ def _said(message: Message, calls: list[dict[str, Any]]) -> Message:
     return {**kept, "content": content}
 
 
+def _function(call: dict[str, Any]) -> dict[str, Any]:
+    function = call.get("function")
+    return function if isinstance(function, dict) else {}
+
+
 def _name(call: dict[str, Any]) -> str:
-    return str((call.get("function") or {}).get("name") or "")
+    return str(_function(call).get("name") or "")
 
 
 def _arguments(call: dict[str, Any]) -> Any:
-    arguments = (call.get("function") or {}).get("arguments")
+    arguments = _function(call).get("arguments")
     if not isinstance(arguments, str):
         return arguments or {}
     try:
