@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Any, Final
 
 import msgspec
@@ -10,6 +12,7 @@ from adapters.stream import StreamEvent, read_event
 
 _EMPTY: Final = frozenset((b"null", b'""', b"[]", b"{}"))
 _SAYS: Final = ("content", "reasoning_content", "tool_calls", "function_call", "refusal", "audio", "images")
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -23,6 +26,14 @@ def value_of(value: Any) -> Any:
 def holds(value: Any) -> bool:
     """Whether a member says anything."""
     return bytes(value) not in _EMPTY if isinstance(value, msgspec.Raw) else bool(value)
+
+
+def number_of(value: Any) -> int | float | None:
+    """The number that a value is or spells; None for what is none, or is beyond all bounds."""
+    if isinstance(value, str):
+        value = float(value) if _NUMBER.fullmatch(value) else None
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and value != math.inf
+    return value if is_number else None
 
 
 def object_of(value: Any) -> dict[str, Any]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import msgspec
 
-from adapters.repair.chunk import object_of, value_of
+from adapters.repair.chunk import number_of, object_of, value_of
 from adapters.usage import MOST_TOKENS, are_all_there
 
 _PROMPT, _WRITTEN, _TOTAL = "prompt_tokens", "completion_tokens", "total_tokens"
 _ELSEWHERE: Final = {_PROMPT: "input_tokens", _WRITTEN: "output_tokens"}
 """What the API of responses calls them, and Anthropic's."""
-_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 
 
 def complete(top: dict[str, Any]) -> bool:
@@ -42,8 +40,5 @@ def _count(usage: dict[str, Any], name: str) -> int | None:
     value = value_of(usage.get(name))
     if value is None:
         value = value_of(usage.get(_ELSEWHERE.get(name, "")))
-    if isinstance(value, str):
-        value = float(value) if _NUMBER.fullmatch(value) else None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MOST_TOKENS:
-        return None
-    return int(value)
+    number = number_of(value)
+    return int(number) if number is not None and 0 <= number <= MOST_TOKENS else None

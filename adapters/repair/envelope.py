@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from adapters.plain_event import MOST_SECONDS
-from adapters.repair.chunk import value_of
+from adapters.repair.chunk import number_of, value_of
 from adapters.repair.counts import complete
 from adapters.repair.rules import Rules
 from adapters.types import Operation
@@ -82,10 +82,9 @@ class Envelope:
         return changed
 
     def _seconds(self, created: Any) -> int:
-        if isinstance(created, str) and created.replace(".", "", 1).isdigit():
-            created = float(created)
-        if isinstance(created, (int, float)) and not isinstance(created, bool):
-            return int(created / 1000 if created > MOST_SECONDS else created)
+        number = number_of(created)
+        if number is not None and number <= MOST_SECONDS * 1000:
+            return int(number / 1000 if number > MOST_SECONDS else number)
         if self._created is None:
             self._created = int(time.time())
         return self._created

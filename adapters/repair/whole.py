@@ -43,7 +43,8 @@ def is_plain(answer: Answer, operation: Operation) -> bool:
     ):
         return False
     for choice in answer.choices:
-        if type(choice.index) is not int or choice.finish_reason not in _SOUND:
+        reason = choice.finish_reason
+        if type(choice.index) is not int or type(reason) is not str or reason not in _SOUND:
             return False
         if not (_is_plain_message(choice) if chat else bytes(choice.text)[:1] == b'"'):
             return False

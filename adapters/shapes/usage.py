@@ -43,7 +43,7 @@ def _added(one: UsageFields, other: UsageFields) -> UsageFields:
         mine, theirs = one.get(name), other.get(name)
         if isinstance(mine, dict) or isinstance(theirs, dict):
             if name.endswith("_details"):
-                total[name] = _added(mine or {}, theirs or {})
+                total[name] = _added(*(figures if isinstance(figures, dict) else {} for figures in (mine, theirs)))
         elif name in _TOTAL or name.endswith("_tokens"):
             total[name] = _int(mine) + _int(theirs)
     return total

@@ -223,3 +223,29 @@ async def test_a_vector_with_a_hole_is_none() -> None:
         answer = await field.gateway.post("/v1/embeddings", {"model": "m", "input": "hi"})
 
     assert answer.status == 502
+
+
+SENSELESS: list[Any] = [
+    pytest.param({"created": "9" * 400}, {}, id="a time beyond all bounds"),
+    pytest.param({"created": 1e300}, {}, id="a time that is no time"),
+    pytest.param({}, {"finish_reason": {"type": "stop"}}, id="an object for a reason"),
+    pytest.param({}, {"finish_reason": ["stop"]}, id="a list of reasons"),
+    pytest.param({"usage": {**COUNTS, "prompt_tokens_details": "none"}}, {}, id="details that are a text"),
+]
+
+
+@pytest.mark.parametrize("choices", [1, 2])
+@pytest.mark.parametrize(("around", "within"), SENSELESS)
+async def test_a_member_that_makes_no_sense_is_no_error_of_the_gateway(
+    around: Json, within: Json, choices: int
+) -> None:
+    said = {"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop", **within}
+    one_at_a_time = {"params": {"n": {"support": "limited", "max": 1, "patch": "fan_out"}}}
+    async with in_front_of([saying({}, choices=[said], **around)], overrides=one_at_a_time) as field:
+        answer = await field.ask(n=choices)
+
+    if answer.status == 200:
+        assert [choice["message"]["content"] for choice in answer.json["choices"]] == ["hi"] * choices
+        assert answer.json["created"] < 10**11
+    else:
+        assert (answer.status, answer.error["code"]) == (502, "upstream_error"), answer.body
