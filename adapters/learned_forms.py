@@ -30,6 +30,7 @@ _TEXT_WANTED: Final = re.compile(
     rf"{_WANTED}(?:string|str)\b|is not of type 'string'|cannot unmarshal array"
     r"|invalid type for '\w+' field: \[\]"
 )
+_EITHER: Final = re.compile(r"\beither\b|\bor (?:an? )?(?:list|array|sequence|string)\b")
 _COUNT_WANTED: Final = re.compile(rf"{_WANTED}(?:int(?:eger)?|number|[iu](?:8|16|32|64))\b|cannot unmarshal bool")
 _FLAG_WANTED: Final = re.compile(rf"{_WANTED}bool(?:ean)?\b")
 _ABOUT_STOPS: Final = re.compile(r"(?<!\w)stop(?!\w)")
@@ -65,7 +66,7 @@ def _of_stops(draft: Draft, told: Told) -> NewForm | None:
     if given is None or not (told.named == "stop" or _ABOUT_STOPS.search(told.text)):
         return None
     wants_list, wants_text = _LIST_WANTED.search(told.text), _TEXT_WANTED.search(told.text)
-    if bool(wants_list) is bool(wants_text):
+    if bool(wants_list) is bool(wants_text) or _EITHER.search(told.text):
         return None
     stops = msgspec.json.decode(given)
     if wants_list and isinstance(stops, str):

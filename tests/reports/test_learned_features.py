@@ -184,6 +184,7 @@ KEPT: list[Any] = [
                  id="a form, as asked"),
     pytest.param({"stop": ["END"]}, "stop.str: Input should be a valid string; stop.list: Input should be a valid list",
                  {}, id="forms of all kinds"),
+    pytest.param({"stop": ["END"]}, "'stop' must be a string or an array of strings", {}, id="one form or the other"),
     pytest.param({"max_tokens": 9000}, "max_tokens: invalid, see error 1234", {}, id="a number of another kind"),
     pytest.param({"messages": [{**USER, "reasoning_content": "so"}]}, "messages.0: no image may be sent", {},
                  id="nothing of members"),
