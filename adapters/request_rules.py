@@ -62,7 +62,7 @@ class RequestRules:
             self.patched |= {FUNCTIONS, FUNCTION_CALL}
             self.special |= {FUNCTIONS} if "tools" in self.special else set()
         known = compile_rescues(spec, self.shapes, offers, target.model)
-        self.rescues = (LearnedRefusals(self._provider, self), *known, LearnedFeatures(self))
+        self.rescues = (LearnedRefusals(self), *known, LearnedFeatures(self))
         """What may still answer a request that the provider has refused."""
 
         # What is looked at, whatever the parameters

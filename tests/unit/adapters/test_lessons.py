@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adapters.adapter import Adapter
 from adapters.draft import Draft
-from adapters.learned import LeaveOutAsTold, may_go
+from adapters.learned_params import LeaveOutAsTold, may_go
 from adapters.registry import load_spec
 from adapters.target import Target
 from adapters.types import Operation
