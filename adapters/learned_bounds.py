@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
+
+import msgspec
 
 from adapters.draft import Draft, Unsupported
 from adapters.parameter_patches import Clamp
@@ -16,23 +18,75 @@ _SAMPLING: Final = (
 )  # fmt: skip
 _NUMBER: Final = r"[`'\"]?(-?\d+(?:\.\d+)?)"
 _ONE_ALONE: Final = re.compile(
-    rf"\bonly {_NUMBER}[`'\"]? is (?:allowed|supported|valid)"
-    rf"|\b(?:must|should|has to) be (?:exactly )?{_NUMBER}[`'\"]?(?: (?:for|with|when|in)\b|[.,;]?\s*$)"
+    rf"\bonly {_NUMBER}[`'\"]? is (?:allowed|supported|valid)(?P<only>.*)"
+    rf"|\b(?:may|can) only be (?:set to )?{_NUMBER}(?P<set>.*)"
+    rf"|\b(?:must|should|has to) be (?:exactly )?{_NUMBER}[`'\"]?(?P<be> (?:for|with|when|while|if|in)\b.*|[.,;]?\s*$)",
+    re.DOTALL,
 )
+_CONDITION: Final = re.compile(r"^[`'\"]? ?(?:for|with|when|while|if|in)\b(?P<which>[^.;]*)")
+_REASONING: Final = ("reasoning_effort", "reasoning", "thinking", "enable_thinking", "chat_template_kwargs")
+_OFF_BELOW_ONE: Final = frozenset(("top_k",))
+"""Of these, 0 and less say that nothing is cut off, wherever they are taken; the least of the others cuts all off."""
 _BETWEEN: Final = re.compile(rf"\b(?:between|range|from|in)(?: of)? {_NUMBER} ?(?:and|to|-|~) ?{_NUMBER}")
 _SPAN: Final = re.compile(rf"([\[(]) ?{_NUMBER}, ?{_NUMBER} ?([\])])")
-_LEAST: Final = re.compile(rf"(?:>=|≥|greater than or equal to|at least|no(?:t)? less than|minimum of) ?{_NUMBER}")
-_MOST: Final = re.compile(rf"(?:<=|≤|less than or equal to|at most|no(?:t)? more than|up to|maximum of) ?{_NUMBER}")
-_ABOVE: Final = re.compile(rf"(?:>|greater than|(?<!no )(?<!not )(?:more|larger) than) ?{_NUMBER}")
-_BELOW: Final = re.compile(rf"(?:<|(?<!no )(?<!not )(?:less|smaller|lower) than) ?{_NUMBER}")
+_NOT: Final = r"(?:not|n't|no) (?:be )?"
+_LEAST: Final = re.compile(
+    rf"(?:>=|≥|greater than or equal to|at least|{_NOT}(?:less|smaller|lower) than|minimum(?: value)?(?: of| is|:))"
+    rf" ?{_NUMBER}"
+)
+_MOST: Final = re.compile(
+    rf"(?:<=|≤|less than or equal to|at most|{_NOT}(?:more|greater|larger|higher) than|up to"
+    rf"|{_NOT}exceed|maximum(?: value)?(?: of| is|:)) ?{_NUMBER}"
+)
+_ABOVE: Final = re.compile(
+    rf"(?:>|(?<!no )(?<!not )(?<!not be )(?<!n't be )(?:greater|more|larger|higher) than) ?{_NUMBER}"
+)
+_BELOW: Final = re.compile(rf"(?:<|(?<!no )(?<!not )(?<!not be )(?<!n't be )(?:less|smaller|lower) than) ?{_NUMBER}")
+_SENTENCE: Final = re.compile(r"[.;](?=\s)|\n")
 _LIMIT: Final = re.compile(r"max_(?:completion_|output_|new_)?tokens")
 _HIGHEST_LEAST: Final = 1024
 
 
-def one_alone(draft: Draft, told: Told) -> str:
-    """The number of sampling for which the target takes a single value, its own; empty where that is not said."""
+class OneAlone(NamedTuple):
+    """A number of sampling for which the target takes a single value, its own."""
+
+    name: str
+    when: str
+    """``greedy`` or ``reasoning`` where that holds of such requests alone; empty for all."""
+
+
+def one_alone(draft: Draft, told: Told) -> OneAlone | None:
+    """The number that may go, since the target takes one value alone; None where that is not said, or not of what."""
     name = _name(draft, told)
-    return name if name and _ONE_ALONE.search(told.text) else ""
+    found = _ONE_ALONE.search(told.text) if name else None
+    if found is None:
+        return None
+    condition = _CONDITION.match(found["only"] or found["set"] or found["be"] or "")
+    if condition is None or "model" in condition["which"]:
+        return OneAlone(name, "")
+    for when, words in (("greedy", ("greedy", "temperature")), ("reasoning", ("think", "reason"))):
+        if any(word in condition["which"] for word in words):
+            return OneAlone(name, when) if holds(when, draft) else None
+    return None
+
+
+def holds(when: str, draft: Draft) -> bool:
+    """Whether the circumstances of a `OneAlone` are those of a request."""
+    if when == "greedy":
+        return "temperature" in draft.body and msgspec.json.decode(draft.body["temperature"]) == 0
+    return not when or any(name in draft.body for name in _REASONING)
+
+
+def off_refused(draft: Draft, told: Told) -> str:
+    """The number by which the client switches something off, where that was refused; empty where it was not."""
+    name = _name(draft, told)
+    return name if name and is_off(name, draft) else ""
+
+
+def is_off(name: str, draft: Draft) -> bool:
+    """Whether *name* is in the request, and says that it shall have no effect."""
+    number = msgspec.json.decode(draft.body[name]) if name in _OFF_BELOW_ONE and name in draft.body else None
+    return isinstance(number, (int, float)) and number <= 0
 
 
 def bounds_told(draft: Draft, told: Told, provider: str) -> Clamp | None:
@@ -40,12 +94,26 @@ def bounds_told(draft: Draft, told: Told, provider: str) -> Clamp | None:
     name = _name(draft, told)
     if not name or draft.unsupported is Unsupported.REJECT:
         return None
-    place = max(told.text.find(name), 0)
-    # OpenAI's old words name it last.
-    clamp = _clamp(name, provider, told.text if told.text.endswith(f"- '{name}'") else told.text[place:])
-    tried = Draft(draft.body.copy(), draft.operation, draft.stream, draft.unsupported)
-    clamp(tried)
-    return clamp if name in tried.body and tried.body[name] != draft.body[name] else None
+    for text in _about(name, told.text):
+        clamp = _clamp(name, provider, text)
+        tried = Draft(draft.body.copy(), draft.operation, draft.stream, draft.unsupported)
+        clamp(tried)
+        if name in tried.body and tried.body[name] != draft.body[name]:
+            return clamp
+    return None
+
+
+def _about(name: str, text: str) -> list[str]:
+    """What *text* says of *name*: the sentence that names it, and those behind it up to one about something else."""
+    if text.endswith(f"- '{name}'"):
+        return [text]  # OpenAI's old words name it last
+    first, *others = _SENTENCE.split(text[max(text.find(name), 0) :])
+    about = [first]
+    for sentence in others:
+        if any(other in sentence for other in _SAMPLING if other != name) or _LIMIT.search(sentence):
+            break
+        about.append(sentence)
+    return about
 
 
 def least_told(text: str, asked: int) -> int | None:
@@ -71,30 +139,25 @@ def _name(draft: Draft, told: Told) -> str:
 
 
 def _clamp(name: str, provider: str, text: str) -> Clamp:
-    lossy = name == _ALTERNATIVES
+    whole, lossy = name in (*_OFF_BELOW_ONE, _ALTERNATIVES), name == _ALTERNATIVES
+    low: float | None
+    high: float | None
+    above = below = None
     if (found := _SPAN.search(text)) is not None:
         least, most = float(found.group(2)), float(found.group(3))
-        from_it, to_it = found.group(1) == "[", found.group(4) == "]"
-        return Clamp(
-            name, provider, low=least if from_it else None, high=most if to_it else None,
-            above=None if from_it else least, below=None if to_it else most, whole=_is_whole(name), lossy=lossy,
-        )  # fmt: skip
-    if (found := _BETWEEN.search(text)) is not None:
-        return Clamp(
-            name, provider, low=float(found.group(1)), high=float(found.group(2)), whole=_is_whole(name), lossy=lossy
-        )
-    above = 0.0 if "strictly positive" in text else _first(_ABOVE, text)
-    low = 0.0 if "non-negative" in text else _first(_LEAST, text)
-    return Clamp(
-        name, provider, low=low, high=_first(_MOST, text), above=above, below=_first(_BELOW, text),
-        whole=_is_whole(name), lossy=lossy,
-    )  # fmt: skip
+        low, above = (least, None) if found.group(1) == "[" else (None, least)
+        high, below = (most, None) if found.group(4) == "]" else (None, most)
+    elif (found := _BETWEEN.search(text)) is not None:
+        low, high = float(found.group(1)), float(found.group(2))
+    else:
+        low = 0.0 if "non-negative" in text else _first(_LEAST, text)
+        above = 0.0 if "strictly positive" in text else _first(_ABOVE, text)
+        high, below = _first(_MOST, text), _first(_BELOW, text)
+    if name in _OFF_BELOW_ONE:
+        low = above = None  # brought up to it, what is switched off would cut all off
+    return Clamp(name, provider, low=low, high=high, above=above, below=below, whole=whole, lossy=lossy)
 
 
 def _first(pattern: re.Pattern[str], text: str) -> float | None:
     found = pattern.search(text)
     return float(found.group(1)) if found is not None else None
-
-
-def _is_whole(name: str) -> bool:
-    return name in ("top_k", _ALTERNATIVES)

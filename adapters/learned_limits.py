@@ -21,8 +21,9 @@ _TOO_MUCH: Final = re.compile(
 _ABOUT_INPUTS: Final = re.compile(r"\b(?:batch|inputs?|texts|items|array|list|contents)\b")
 _AT_MOST: Final = re.compile(
     r"(?:larger than|greater than|more than|at most|less than|or equal to|up to|exceed\w*|limit\w*|max\w*)"
-    r"\D{0,40}?(\d+)"
+    r"\D{0,40}?(\d+)\b(?! ?(?:[kmg]?i?b|bytes?|char\w*|words?|dim\w*|requests?|rpm|s|sec\w*|%)\b)"
 )
+"""A number of inputs: not one of megabytes, or of characters in each."""
 _NUMBERS: Final = re.compile(r"(?<![\w.-])\d{1,9}\b")
 
 

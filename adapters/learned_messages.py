@@ -47,7 +47,8 @@ _ENDS_WRONGLY: Final = re.compile(
     r"|(?:does not|doesn'?t) support (?:assistant )?(?:message |response )?prefill"
 )
 _NO_TEXT: Final = re.compile(
-    r"\bnon-?empty\b|(?:must|may|can)(?: ?not|n't) be (?:empty|blank)|(?:is|are|was) (?:empty|blank)|empty content"
+    r"\bnon-?(?:empty|whitespace)\b|(?:must|may|can)(?: ?not|n't) be (?:empty|blank)|(?:is|are|was) (?:empty|blank)"
+    r"|empty content"
 )
 _EMPTY: Final = re.compile(
     r"\bnull\b|\bnone\b|nonetype|valid (?:string|list|dictionary|array)|expected an? "

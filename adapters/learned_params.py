@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from adapters.draft import Draft, Unsupported
-from adapters.learned_bounds import bounds_told, one_alone
+from adapters.learned_bounds import bounds_told, holds, is_off, off_refused, one_alone
 from adapters.limit_patches import NEW_LIMIT, OLD_LIMIT
 from adapters.patches import ADVISORY, CONTRACT, is_neutral, leave_out
 from adapters.pupil import Learned, Pupil
@@ -27,9 +27,23 @@ class LeaveOutAsTold:
 
     param: str
     provider: str
+    when: str = ""
+    """Of which requests that was said, as in `OneAlone`."""
 
     def __call__(self, draft: Draft) -> None:
-        if may_go(draft, self.param):
+        if may_go(draft, self.param) and holds(self.when, draft):
+            leave_out(draft, self.param, self.provider)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutOff:
+    """Leave out a number that says that it shall have no effect, for a target that takes no such number."""
+
+    param: str
+    provider: str
+
+    def __call__(self, draft: Draft) -> None:
+        if may_go(draft, self.param) and is_off(self.param, draft):
             leave_out(draft, self.param, self.provider)
 
 
@@ -43,11 +57,16 @@ def may_go(draft: Draft, param: str) -> bool:
 
 
 def learn_bounds(draft: Draft, told: Told, pupil: Pupil) -> Learned | None:
+    provider = pupil.target.provider
+    off = off_refused(draft, told)
+    if may_go(draft, off):
+        pupil.learn_patch(off, LeaveOutOff(off, provider))
+        return off, Action.DROPPED
     alone = one_alone(draft, told)
-    if may_go(draft, alone):
-        pupil.learn_patch(alone, LeaveOutAsTold(alone, pupil.target.provider))
-        return alone, Action.DROPPED
-    clamp = bounds_told(draft, told, pupil.target.provider)
+    if alone is not None and may_go(draft, alone.name):
+        pupil.learn_patch(alone.name, LeaveOutAsTold(alone.name, provider, alone.when))
+        return alone.name, Action.DROPPED
+    clamp = bounds_told(draft, told, provider)
     if clamp is None:
         return None
     pupil.learn_patch(clamp.param, clamp)

@@ -71,6 +71,7 @@ KEPT: list[Any] = [
     pytest.param("This model's maximum context length is 8 tokens, however your input has 9.", id="a text too long"),
     pytest.param("input must have less than 20 tokens", id="tokens"),
     pytest.param("batch size 25 is not allowed", id="no number to go by"),
+    pytest.param("The size of the inputs exceeds the limit of 5 MB.", id="megabytes"),
 ]
 
 

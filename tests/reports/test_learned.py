@@ -118,6 +118,10 @@ LEARNED: list[Any] = [
                             "messages: text content blocks must be non-empty"),
                  {"messages": [{"role": "user", "content": [{"type": "text", "text": ""}, PART]}]},
                  {"messages": [{"role": "user", "content": [PART]}]}, "messages=rewritten", id="Anthropic, a part"),
+    pytest.param(no_message(lambda message: {"type": "text", "text": " "} in message["content"],
+                            "messages: text content blocks must contain non-whitespace text"),
+                 {"messages": [{"role": "user", "content": [{"type": "text", "text": " "}, PART]}]},
+                 {"messages": [{"role": "user", "content": [PART]}]}, "messages=rewritten", id="Anthropic, a blank"),
     pytest.param(no_message(lambda message: not message["content"],
                             "messages.1: all messages must have non-empty content except for the optional final "
                             "assistant message"),

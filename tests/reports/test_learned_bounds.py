@@ -31,6 +31,11 @@ BOUNDS: list[Any] = [
                          "<= 1.5, but got 2 instead."), 2, 1.5, id="OpenAI's own words"),
     pytest.param(_beyond("presence_penalty", -1, 1, "presence_penalty: Input should be less than or equal to 1"),
                  1.5, 1, id="pydantic"),
+    pytest.param(_beyond("top_p", 1, 1, "top_p may only be set to 1"), 0.5, None, id="may only be"),
+    pytest.param(_beyond("temperature", 0, 1, "temperature must not be greater than 1"), 1.5, 1, id="not greater"),
+    pytest.param(_beyond("temperature", 0, 1, "temperature cannot exceed 1"), 1.5, 1, id="exceed"),
+    pytest.param(_beyond("temperature", 0, 1, "temperature 1.5 is out of range. The maximum is 1."), 1.5, 1,
+                 id="in another sentence"),
     pytest.param(_beyond("top_k", 1, 40, "top_k should be at most 40, got 100"), 100, 40, id="a whole number"),
 ]  # fmt: skip
 
@@ -109,3 +114,56 @@ async def test_what_only_has_the_name_of_a_parameter_is_not_taken_for_it(asked: 
         await field.ask(**asked)
 
         assert all(next(iter(asked)) in body for body in field.sent)
+
+
+async def test_what_is_switched_off_is_left_out_and_not_brought_up_to_the_least() -> None:
+    """vLLM's words; one token to choose from would be the opposite of all of them."""
+
+    def rule(body: Json) -> str | None:
+        return "top_k must be 0 (disable), or at least 1, got -1." if body.get("top_k", 1) < 1 else None
+
+    async with in_front_of(strict(rule)) as field:
+        answers = [await field.ask(top_k=-1), await field.ask(top_k=-1), await field.ask(top_k=40)]
+
+        assert [answer.status for answer in answers] == [200, 200, 200], answers[0].body
+        assert [body.get("top_k") for body in field.sent] == [-1, None, None, 40]
+        assert "top_k=dropped" in answers[1].headers["x-gateway-adjusted"]
+
+
+async def test_a_bound_told_for_others_does_not_bring_up_what_is_switched_off() -> None:
+    def rule(body: Json) -> str | None:
+        return "top_k must be between 1 and 100" if body.get("top_k", 1) > 100 else None
+
+    async with in_front_of(strict(rule)) as field:
+        answers = [await field.ask(top_k=200), await field.ask(top_k=-1)]
+
+        assert [answer.status for answer in answers] == [200, 200], answers[0].body
+        assert [body.get("top_k") for body in field.sent] == [200, 100, -1]
+
+
+@pytest.mark.parametrize(
+    ("words", "such", "others"),
+    [
+        pytest.param("top_p must be 1 when using greedy sampling, got 0.9.", {"temperature": 0}, {"temperature": 1},
+                     id="vLLM, greedy"),
+        pytest.param("top_p must be 1 when thinking is enabled", {"reasoning_effort": "low"}, {}, id="thinking"),
+    ],
+)  # fmt: skip
+async def test_what_holds_of_some_requests_is_learned_of_these_alone(words: str, such: Json, others: Json) -> None:
+    def rule(body: Json) -> str | None:
+        return words if body.get("top_p", 1) != 1 and such.items() <= body.items() else None
+
+    async with in_front_of(strict(rule)) as field:
+        answers = [await field.ask(top_p=0.9, **such), await field.ask(top_p=0.9, **others)]
+
+        assert [answer.status for answer in answers] == [200, 200], answers[0].body
+        assert [body.get("top_p") for body in field.sent] == [0.9, None, 0.9]
+
+
+async def test_what_holds_under_a_condition_that_is_not_understood_is_passed_on() -> None:
+    words = "top_p must be 1 when the moon is full"
+    async with in_front_of(strict(lambda body: words if "top_p" in body else None)) as field:
+        answer = await field.ask(top_p=0.9)
+
+    assert answer.status == 400
+    assert words in answer.json["error"]["message"]
