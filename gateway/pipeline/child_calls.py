@@ -109,7 +109,7 @@ class ChildCalls:
                 finally:
                     response.close()
                 raise self._backend.adapter.refusal(response.status, response.headers, told)
-        except BaseException as error:
+        except BaseException as error:  # who is cancelled gives back a place as well
             if isinstance(error, ProviderError):
                 sent.failure = error
             self._places.give_back()
@@ -142,7 +142,7 @@ class ChildCalls:
                 events = await read_as_stream(opened.response, self.operation, provider)
                 opened.response = Told.of_events(events)
             opened.repair = self._backend.adapter.repair.stream(self.operation, prepared.needs, body)
-        except BaseException as error:
+        except BaseException as error:  # who is cancelled leaves no request open either
             if isinstance(error, ProviderError):
                 opened.sent.failure = error
             opened.close()

@@ -19,6 +19,7 @@ _ROWS_A_STATEMENT: Final = 128
 # what they are not, and become NULL again in the statement.
 _BOUND: Final[dict[Any, Any]] = {None: "", False: 0, True: 1}
 _NULLABLE: Final = "NULLIF(?,'')"
+_TRUTH: Final = {False: 0, True: 1}
 
 # What most rows of a batch have in common: whose they are, what was asked and who answered; and what is rarely there.
 _ALIKE: Final = (*COLUMNS[COLUMNS.index("key_id") : COLUMNS.index("prompt_tokens")], "adjusted", "client_ip")
@@ -150,7 +151,7 @@ def _gathered(batch: Batch) -> dict[tuple[Any, ...], list[Any]]:
             "" if completion_tokens is None else completion_tokens,
             "" if cached_tokens is None else cached_tokens,
             "" if reasoning_tokens is None else reasoning_tokens,
-            1 if estimated else 0,
+            _TRUTH.get(estimated),
             "" if cost_nusd is None else cost_nusd,
             "" if ttft_ms is None else ttft_ms,
             total_ms,

@@ -50,6 +50,7 @@ async def test_rows_go_to_postgresql_with_the_types_of_the_columns() -> None:
     [
         {"prompt_tokens": 2**70},
         {"endpoint": None},
+        {"estimated": None},
         {"total_ms": object()},
         {"error_code": "\ud800"},
         {"tags": [object()]},
