@@ -12,8 +12,8 @@ from gateway.data_plane.errors import error_body, error_headers
 from gateway.data_plane.exchange import ClientHead, Handler, Plane
 from gateway.data_plane.limits import WireLimits
 from gateway.data_plane.request_head import CLIENT_LEFT, check_head, too_large
-from gateway.data_plane.request_id import request_id_of
 from gateway.errors import DrainingError, GatewayError, RequestTimeoutError
+from gateway.request_id import request_id_of
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]

@@ -10,10 +10,10 @@ import msgspec
 from adapters.draft import Unsupported
 from gateway.data_plane.exchange import ClientHead
 from gateway.data_plane.known_body import KnownBody
-from gateway.data_plane.request_id import safe_request_id
 from gateway.data_plane.unsupported import UNSUPPORTED_HEADER, read_unsupported
 from gateway.errors import GatewayError, InvalidRequestError, LoopDetectedError
 from gateway.pipeline.authenticate import Credentials
+from gateway.request_id import safe_request_id
 from gateway.services import HOP_HEADER, Services
 
 _HOPS: Final = re.compile(rb"[0-9a-f]{16}(?:, [0-9a-f]{16})*")

@@ -19,12 +19,12 @@ from gateway.data_plane.exchange import Exchange, Handler
 from gateway.data_plane.extra_body import EXTRA_BODY, unpack_extra_body
 from gateway.data_plane.head_facts import HeadFacts, head_facts
 from gateway.data_plane.known_body import KnownBodies
-from gateway.data_plane.request_id import new_request_id
 from gateway.data_plane.strict_json import clip, decode_members
 from gateway.errors import GatewayError, ModelNotFoundError, ShuttingDownError
 from gateway.pipeline.call import Call
 from gateway.pipeline.reply import send_error
 from gateway.pipeline.serve import serve
+from gateway.request_id import new_request_id
 from gateway.services import Services
 from gateway.storage.virtual_key import VirtualKey
 

@@ -16,8 +16,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from gateway.data_plane.errors import error_body, error_headers
 from gateway.data_plane.exchange import ClientHead, Handler
 from gateway.data_plane.request_head import CLIENT_LEFT
-from gateway.data_plane.request_id import request_id_of
 from gateway.errors import DrainingError, GatewayError
+from gateway.request_id import request_id_of
 
 if TYPE_CHECKING:
     from gateway.data_plane.uvicorn_connection import UvicornConnection

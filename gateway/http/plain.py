@@ -9,8 +9,8 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from gateway.data_plane.errors import error_body, error_headers
-from gateway.data_plane.request_id import request_id_of as id_in_headers
 from gateway.errors import GatewayError
+from gateway.request_id import request_id_of as id_in_headers
 from gateway.storage.errors import StorageError, StorageUnavailableError
 from gateway.telemetry.redact import mask
 

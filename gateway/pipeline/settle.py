@@ -11,7 +11,7 @@ from gateway.pipeline.call import Attempt, Call
 from gateway.pipeline.log_row import answered_row, row_of
 from gateway.storage.request_row import RequestRow
 from gateway.storage.requests import RequestLog
-from gateway.telemetry.logging import log_request
+from gateway.telemetry.logging import log_requests
 from gateway.telemetry.metrics import Answered, Metrics
 
 # What answers are counted together by: target, operation, model and whether they came as a stream.
@@ -76,7 +76,7 @@ class Settlements:
         for kind, gathered in answered.items():
             self._metrics.answered(*kind, gathered)
         self._requests.add(*rows)
-        log_request(*rows)
+        log_requests(rows)
 
     def _settle(self, call: Call, rows: list[RequestRow]) -> None:
         total = call.ended - call.started

@@ -5,21 +5,22 @@ from __future__ import annotations
 import atexit
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import orjson
 import structlog
 
-from gateway.telemetry.redact import clean_event, client_string, register_secret
+from gateway.telemetry.redact import clean_event, register_secret
+from gateway.telemetry.request_line import console_lines, json_lines
 from gateway.telemetry.sink import LineSink
 
 if TYPE_CHECKING:
     from gateway.storage.request_row import RequestRow
 
-__all__ = ["close_logging", "configure_logging", "lines_dropped", "log_request", "register_secret"]
+__all__ = ["close_logging", "configure_logging", "lines_dropped", "log_requests", "register_secret"]
 
 LogFormat = Literal["auto", "console", "json"]
 
@@ -35,21 +36,17 @@ _QUIET = {
 _ROUTED = ("uvicorn", "uvicorn.error", "uvicorn.access", "sqlalchemy", "alembic")
 
 
-# The same few names come again and again.
-_model_name = lru_cache(1024)(client_string)
-
-
 class _Output:
     """Where lines go, as `configure_logging` left it."""
 
-    __slots__ = ("log_requests", "render_request", "sink")
+    __slots__ = ("log_requests", "request_lines", "sink")
 
     def __init__(
-        self, sink: LineSink, log_requests: bool, render_request: Callable[[RequestRow, datetime], str]
+        self, sink: LineSink, log_requests: bool, request_lines: Callable[[Sequence[RequestRow], datetime], str]
     ) -> None:
         self.sink = sink
         self.log_requests = log_requests
-        self.render_request = render_request
+        self.request_lines = request_lines
 
 
 _output: _Output | None = None
@@ -95,14 +92,13 @@ def configure_logging(format: LogFormat = "auto", level: str = "info", stream: T
         logger.handlers, logger.propagate = [], True
     for name, at_least in _QUIET.items():
         logging.getLogger(name).setLevel(max(at_least, threshold))
-    _output = _Output(sink, threshold <= logging.INFO, partial(_request_line, renderer if not as_json else None))
+    _output = _Output(sink, threshold <= logging.INFO, json_lines if as_json else partial(console_lines, renderer))
 
 
-def log_request(*rows: RequestRow) -> None:
+def log_requests(rows: Sequence[RequestRow]) -> None:
     """Queue the `request` lines of *rows*; the writing thread puts them into words. Nothing happens below info."""
-    if _output is not None and _output.log_requests:
-        for row in rows:
-            _output.sink.put(partial(_output.render_request, row, datetime.now(UTC)))
+    if rows and _output is not None and _output.log_requests:
+        _output.sink.put(partial(_output.request_lines, rows, datetime.now(UTC)), len(rows))
 
 
 def lines_dropped() -> int:
@@ -133,39 +129,6 @@ class _SinkHandler(logging.Handler):
             self.handleError(record)
         else:
             self._sink.put(line + "\n")
-
-
-def _request_line(console: Any, row: RequestRow, at: datetime) -> str:
-    event: dict[str, Any] = {
-        "timestamp": at.isoformat().replace("+00:00", "Z"),
-        "level": "info",
-        "event": "request",
-        "request_id": client_string(row.request_id),
-        "key_id": row.key_id,
-        "endpoint": row.endpoint,
-        "model": None if row.model is None else _model_name(row.model),
-        "provider": row.provider,
-        "target": row.target,
-        "attempts": len(row.attempts),
-        "status": row.status,
-        "error_code": row.error_code,
-        "stream": row.stream,
-        "ttft_ms": _rounded(row.ttft_ms),
-        "total_ms": _rounded(row.total_ms),
-        "overhead_ms": _rounded(row.overhead_ms),
-        "prompt_tokens": row.prompt_tokens,
-        "completion_tokens": row.completion_tokens,
-        "estimated": row.estimated or None,
-        "cost_usd": None if row.cost_nusd is None else row.cost_nusd / 1e9,
-        "adjusted": row.adjusted or None,
-    }
-    said = {name: value for name, value in event.items() if value is not None}
-    rendered: str = _render_json(None, "info", said) if console is None else console(None, "info", said)
-    return rendered + "\n"
-
-
-def _rounded(milliseconds: float | None) -> float | None:
-    return None if milliseconds is None else round(milliseconds, 2)
 
 
 def _render_json(_logger: Any, _method: str, event: Mapping[str, Any]) -> str:

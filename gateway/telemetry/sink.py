@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import TextIO, TypeAlias
 
 Entry: TypeAlias = "str | Callable[[], str]"
-"""A line with its newline, or what makes one; made in the writing thread, off the hot path."""
+"""Lines with their newlines, or what makes them; made in the writing thread, off the hot path."""
 
 QUEUE_LINES = 10_000
 _BATCH_LINES = 500
 
 
 class LineSink:
-    """A bounded queue in front of a stream. When it is full the oldest line is dropped, and counted."""
+    """A bounded queue in front of a stream. When it is full the oldest lines are dropped, and counted."""
 
     def __init__(self, stream: TextIO, queue_lines: int = QUEUE_LINES) -> None:
         self._stream = stream
-        self._entries: deque[Entry] = deque(maxlen=queue_lines)
+        self._queue_lines = queue_lines
+        self._entries: deque[tuple[Entry, int]] = deque()
+        self._lines = 0
+        """Those of all entries."""
+        self._lock = threading.Lock()
         self._wake = threading.Event()
         self._closing = False
         self.dropped = 0
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._thread.start()
 
-    def put(self, entry: Entry) -> None:
-        """Queue a line; never waits."""
-        if len(self._entries) == self._entries.maxlen:
-            self.dropped += 1
-        self._entries.append(entry)
+    def put(self, entry: Entry, lines: int = 1) -> None:
+        """Queue an entry of so many *lines*; never waits for the stream."""
+        with self._lock:
+            self._entries.append((entry, lines))
+            self._lines += lines
+            while self._lines > self._queue_lines and len(self._entries) > 1:
+                self.dropped += self._pop()[1]
         if not self._wake.is_set():
             self._wake.set()
 
@@ -48,17 +55,26 @@ class LineSink:
             while self._entries:
                 self._write_batch()
 
+    def _pop(self) -> tuple[Entry, int]:
+        entry, lines = self._entries.popleft()
+        self._lines -= lines
+        return entry, lines
+
     def _write_batch(self) -> None:
-        lines: list[str] = []
-        while self._entries and len(lines) < _BATCH_LINES:
-            entry = self._entries.popleft()
+        texts: list[str] = []
+        taken = 0
+        while self._entries and taken < _BATCH_LINES:
+            with self._lock:
+                entry, lines = self._pop()
+            taken += lines
             try:
-                lines.append(entry if isinstance(entry, str) else entry())
-            except Exception as error:  # noqa: BLE001 - one line that cannot be made must not end all logging
-                lines.append(f'{{"event": "a log line could not be made", "error": "{type(error).__name__}"}}\n')
+                texts.append(entry if isinstance(entry, str) else entry())
+            except Exception as error:  # noqa: BLE001 - a line that cannot be made must not end all logging
+                lost = {"event": "log lines could not be made", "lines": lines, "error": type(error).__name__}
+                texts.append(json.dumps(lost) + "\n")
         try:
-            self._stream.write("".join(lines))
+            self._stream.write("".join(texts))
             self._stream.flush()
         except (OSError, ValueError):
             # The reader has gone or the stream is closed: nobody is left to tell.
-            self.dropped += len(lines)
+            self.dropped += taken

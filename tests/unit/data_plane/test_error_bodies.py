@@ -10,8 +10,8 @@ import pytest
 
 import gateway
 from gateway.data_plane.errors import HeaderValueError, error_body, error_headers, render_headers, retry_after
-from gateway.data_plane.request_id import new_request_id, request_id_of
 from gateway.errors import GatewayError, OverloadedError, RateLimitError, UpstreamError
+from gateway.request_id import new_request_id, request_id_of
 
 TYPES = {
     "invalid_request_error",

@@ -12,12 +12,13 @@ import msgspec
 import pytest
 import structlog
 
+from gateway.request_id import new_request_id
 from gateway.storage.request_row import AttemptRow, RequestRow
 from gateway.telemetry.logging import (
     close_logging,
     configure_logging,
     lines_dropped,
-    log_request,
+    log_requests,
     register_secret,
 )
 
@@ -90,7 +91,7 @@ def test_lines_below_the_level_are_not_written() -> None:
     configure_logging("json", "warning", out)
     structlog.get_logger().info("no")
     logging.getLogger("gateway").info("no")
-    log_request(ROW)
+    log_requests([ROW])
     structlog.get_logger().warning("yes")
 
     assert [line["event"] for line in written(out)] == ["yes"]
@@ -99,7 +100,7 @@ def test_lines_below_the_level_are_not_written() -> None:
 def test_the_request_line_tells_the_whole_story() -> None:
     out = io.StringIO()
     configure_logging("json", "info", out)
-    log_request(ROW)
+    log_requests([ROW])
 
     (line,) = written(out)
 
@@ -126,6 +127,22 @@ def test_the_request_line_tells_the_whole_story() -> None:
     }
 
 
+def test_requests_that_ended_together_get_a_line_each() -> None:
+    out = io.StringIO()
+    configure_logging("json", "info", out)
+    secret = "sk-canary0123456789"
+    own = new_request_id()
+    ids = [own, f"{own}1", "theirs", f"{own.rpartition('_')[0]}_{secret}"]
+    log_requests([msgspec.structs.replace(ROW, request_id=given) for given in ids])
+    log_requests([])
+
+    lines = written(out)
+
+    assert [line["request_id"] for line in lines[:3]] == ids[:3]
+    assert secret not in lines[3]["request_id"]
+    assert len(lines) == 4
+
+
 def test_a_terminal_gets_lines_for_people() -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
@@ -133,7 +150,7 @@ def test_a_terminal_gets_lines_for_people() -> None:
 
     out = Terminal()
     configure_logging("auto", "info", out)
-    log_request(ROW)
+    log_requests([ROW])
     try:
         raise ValueError("broken\x1b[2J")
     except ValueError:
@@ -173,7 +190,7 @@ def test_a_planted_secret_reaches_no_line(log_format: Any, secret: str) -> None:
     except RuntimeError as error:
         log.exception("it failed", error=error)
         logging.getLogger("uvicorn.error").exception("%r", error)
-    log_request(msgspec.structs.replace(ROW, request_id=secret, model=secret))
+    log_requests([msgspec.structs.replace(ROW, request_id=secret, model=secret)])
     close_logging()
 
     assert len(out.getvalue()) > 500
@@ -214,6 +231,6 @@ def test_configuring_again_replaces_the_stream() -> None:
 
 def test_before_it_is_configured_nothing_is_logged_and_nothing_breaks() -> None:
     close_logging()
-    log_request(ROW)
+    log_requests([ROW])
 
     assert lines_dropped() == 0

@@ -88,3 +88,21 @@ def test_a_line_that_cannot_be_made_says_so_and_the_next_one_is_written() -> Non
     first, second = out.getvalue().splitlines()
     assert "ZeroDivisionError" in first
     assert second == "fine"
+
+
+def test_entries_of_many_lines_count_as_many_as_they_have() -> None:
+    out = Gate()
+    sink = LineSink(out, queue_lines=10)
+    sink.put("first\n")
+    assert out.reached.wait(10)
+
+    for batch in range(4):
+        sink.put("".join(f"{batch}.{number}\n" for number in range(4)), 4)
+    assert sink.dropped == 8
+    sink.put("".join(f"large.{number}\n" for number in range(20)), 20)
+    out.opened.set()
+    sink.close(10)
+
+    # An entry that is larger than the queue drops all others, and stays.
+    assert out.getvalue().split() == ["first", *(f"large.{number}" for number in range(20))]
+    assert sink.dropped == 16

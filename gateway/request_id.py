@@ -18,6 +18,11 @@ def new_request_id() -> str:
     return _prefix + str(next(_counter))
 
 
+def is_ours(request_id: str) -> bool:
+    """Whether this process made *request_id*, so that nothing of a client's can stand in it."""
+    return request_id.startswith(_prefix) and request_id[len(_prefix) :].isdecimal()
+
+
 def safe_request_id(value: bytes) -> str | None:
     """A client's request id, if it is at most 128 safe characters."""
     return value.decode("ascii") if _SAFE.fullmatch(value) else None
