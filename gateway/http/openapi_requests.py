@@ -62,10 +62,11 @@ _SAMPLING: Final[Schema] = {
 _PART: Final[Schema] = {"anyOf": [{"type": "object"}, {"type": "string"}]}
 """A text by itself, as some clients send it, is put as a part where the target wants that."""
 _AROUND: Final[Schema] = {
-    "tool_calls": _or_null({"type": "array", "items": {"type": "object"}}),
-    "tool_call_id": _TEXT,
-    "name": _TEXT,
+    "tool_calls": {"description": "A list of calls of the assistant's, each with 'id', 'type' and 'function'."},
+    "tool_call_id": {"description": "The 'id' of the call that a message of the role tool answers; a text."},
+    "name": {"description": "Who speaks, or which function has answered; a text."},
 }
+"""Without a type: what else these may hold is sent on, for the model's target to take or to refuse."""
 _SAID: Final[Schema] = {
     "type": "object",
     "required": ["role"],

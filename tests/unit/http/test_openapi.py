@@ -15,6 +15,9 @@ from gateway.data_plane.embeddings import _CHECKS as EMBEDDING_CHECKS
 from gateway.http.app import SCOPES
 from gateway.http.paths import GENERATION
 from gateway.scopes import Scope
+from tests.fakes.gateway import config, running_gateway
+from tests.fakes.openai_answers import whole
+from tests.fakes.scripted_server import ScriptedServer
 from tests.unit.http.conftest import KEY
 
 
@@ -138,3 +141,17 @@ async def test_what_a_tool_has_found_may_be_anything(description: dict[str, Any]
     assert sound(asked("tool"))
     assert sound(asked("function"))
     assert sound(asked("user")) == (content in (None, "text", ["text"]))
+
+
+@pytest.mark.parametrize("member", ["name", "tool_call_id", "tool_calls"])
+@pytest.mark.parametrize("value", [{}, 5, [], "text", None])
+async def test_what_stands_around_a_message_is_for_its_target_to_take(
+    description: dict[str, Any], member: str, value: object
+) -> None:
+    """The gateway sends it on whatever it is, so what it takes must not be called wrong by its description."""
+    message = {"role": "user", "content": "Hi", member: value}
+    async with ScriptedServer([whole()]) as server, running_gateway(config(server.port)) as gateway:
+        answer = await gateway.chat(messages=[message])
+
+    assert answer.status == 200
+    assert validator(description, "ChatRequest").is_valid({"model": "m", "messages": [message]})
