@@ -7,31 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
-_NO_ARGUMENTS: Final = frozenset(("{}", "null"))
-"""What stands for no arguments; what follows are all there are (BerriAI/litellm#4537, envoyproxy/ai-gateway#1465)."""
+from adapters.repair.arguments import arguments_text, first_arguments, is_object, same_arguments
+
 _IDENTITY: Final = frozenset(("id", "type", "index", "function"))
 _MOST_CALLS: Final = 2048
 
 Part = dict[str, Any]
-
-
-def arguments_text(arguments: Any) -> str:
-    """*arguments* as the text clients expect: an object becomes its JSON, nothing becomes nothing."""
-    if isinstance(arguments, str):
-        return arguments
-    return "" if arguments is None else msgspec.json.encode(arguments).decode()
-
-
-def is_object(text: str) -> bool:
-    """Whether *text* is one whole JSON object."""
-    stripped = text.strip()
-    if stripped[:1] != "{" or stripped[-1:] != "}":
-        return False
-    try:
-        msgspec.json.decode(stripped)
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return True
 
 
 class _Call:
@@ -185,7 +166,7 @@ class CallTracker:
         if call is None or not call.name:
             return call
         text = arguments_text(function.get("arguments"))
-        again = name in (call.name, call.said) and (not text.strip() or _same(text, call.text))
+        again = name in (call.name, call.said) and (not text.strip() or same_arguments(text, call.text))
         return call if again or not call.whole else None
 
     def _goes_on(self, call: _Call, part: Part, function: Part) -> bool:
@@ -201,7 +182,7 @@ class CallTracker:
         name = function.get("name")
         text = self._new_text(call, arguments_text(function.get("arguments")), last)
         if text and not call.length:
-            text = _first_arguments(text, call.announced)
+            text = first_arguments(text, call.announced)
         if text:
             call.pieces.append(text)
             call.length += len(text)
@@ -250,44 +231,5 @@ class CallTracker:
         return text
 
 
-def _first_arguments(text: str, announced: bool) -> str:
-    """How the arguments of a call begin: an empty object that comes with its name is said at the end, if it has stayed
-    so; a text that is the JSON of the arguments' JSON is read once more."""
-    bare = text.strip()
-    if bare[:1] == '"' and bare[-1:] == '"':
-        try:
-            inner = msgspec.json.decode(bare)
-        except (msgspec.DecodeError, RecursionError):
-            return text
-        return inner if isinstance(inner, str) and is_object(inner) else text
-    return "" if bare in _NO_ARGUMENTS and not (announced and bare == "{}") else text
-
-
-def _same(text: str, other: str) -> bool:
-    if text == other:
-        return True
-    return is_object(text) and is_object(other) and msgspec.json.decode(text) == msgspec.json.decode(other)
-
-
 def _extras(part: Part) -> Part:
     return {name: value for name, value in part.items() if name not in _IDENTITY and value is not None}
-
-
-def written_calls(text: str, tools: frozenset[str]) -> list[Part] | None:
-    """The calls that a model wrote into its text as JSON, if that is all the text is and each names one of *tools*."""
-    try:
-        found = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    entries = found if isinstance(found, list) else [found]
-    calls: list[Part] = []
-    for entry in entries:
-        if not isinstance(entry, dict):
-            return None
-        inner = entry["function"] if isinstance(entry.get("function"), dict) else entry
-        name = inner.get("name", entry.get("function"))
-        arguments = next((inner[key] for key in ("arguments", "parameters") if key in inner), None)
-        if not isinstance(name, str) or name not in tools or not isinstance(arguments, (dict, str, type(None))):
-            return None
-        calls.append({"type": "function", "function": {"name": name, "arguments": arguments_text(arguments) or "{}"}})
-    return calls or None

@@ -8,7 +8,8 @@ from typing import Any, Final
 from adapters.draft import AnswerNeeds
 from adapters.plain_answer import TAG_OR_CALL
 from adapters.repair import logprobs
-from adapters.repair.calls import CallTracker, written_calls
+from adapters.repair.arguments import written_calls
+from adapters.repair.calls import CallTracker
 from adapters.repair.chunk import ChunkChoice, value_of
 from adapters.repair.finish import STOP
 from adapters.repair.rules import Rules

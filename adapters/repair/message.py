@@ -8,7 +8,7 @@ from typing import Any, Final
 from adapters.draft import AnswerNeeds
 from adapters.functions import old_style
 from adapters.repair import logprobs
-from adapters.repair.calls import arguments_text
+from adapters.repair.arguments import arguments_text
 from adapters.repair.choice import ChoiceRepair
 from adapters.repair.chunk import ChunkChoice, holds, object_of, value_of
 from adapters.repair.rules import Rules

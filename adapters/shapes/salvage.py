@@ -13,7 +13,7 @@ import msgspec
 
 from adapters.draft import Draft
 from adapters.errors import ProviderError
-from adapters.repair.calls import written_calls
+from adapters.repair.arguments import written_calls
 from adapters.shapes.again import TOOLS, AskAgain
 from adapters.shapes.base import Answer, Caller, Continue, Outcome, Shape
 from adapters.shapes.bodies import is_used, value_of

@@ -13,6 +13,8 @@ Entry: TypeAlias = "str | Callable[[], str]"
 
 QUEUE_LINES = 10_000
 _BATCH_LINES = 500
+_GATHER_SECONDS = 0.02
+"""What comes within this time of a first line is written with it: waking a thread costs as much as many lines."""
 
 
 class LineSink:
@@ -26,7 +28,7 @@ class LineSink:
         """Those of all entries."""
         self._lock = threading.Lock()
         self._wake = threading.Event()
-        self._closing = False
+        self._closing = threading.Event()
         self.dropped = 0
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._thread.start()
@@ -43,13 +45,14 @@ class LineSink:
 
     def close(self, timeout_seconds: float = 2.0) -> None:
         """Write what is queued and stop; give up after *timeout_seconds* when the stream is blocked."""
-        self._closing = True
+        self._closing.set()
         self._wake.set()
         self._thread.join(timeout_seconds)
 
     def _run(self) -> None:
-        while not (self._closing and not self._entries):
+        while not (self._closing.is_set() and not self._entries):
             self._wake.wait()
+            self._closing.wait(_GATHER_SECONDS)
             # Cleared before draining: a line queued meanwhile sets it again, so none waits for the next one.
             self._wake.clear()
             while self._entries:
