@@ -13,6 +13,7 @@ from gateway.data_plane.exchange import Plane
 from gateway.data_plane.limits import WireLimits
 from gateway.data_plane.uvicorn_exchange import UvicornExchange
 from gateway.deadlines import NEVER, Deadlines, Watch, nothing
+from gateway.gathered import GatheredTransport, Outbox
 
 
 class UvicornConnection(HttpToolsProtocol):
@@ -21,6 +22,9 @@ class UvicornConnection(HttpToolsProtocol):
     It knows when its client has left, is too slow to take an answer, or has to be listened to a little longer. Reading
     is the business of `DataPlaneProtocol`.
     """
+
+    transport: GatheredTransport
+    """The one that `connection_made` has put around the loop's own."""
 
     def __init__(
         self,
@@ -62,7 +66,7 @@ class UvicornConnection(HttpToolsProtocol):
     # Beginning and end
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
-        super().connection_made(transport)
+        super().connection_made(GatheredTransport(transport, Outbox.of(self.loop)))
         transport.set_write_buffer_limits(high=self._limits.buffer_bytes)
         self.peer = self.client[0] if self.client else ""
         self._input_watch.deadline = self.loop.time() + self._limits.header_seconds

@@ -17,6 +17,7 @@ from gateway.data_plane.errors import error_body, error_headers
 from gateway.data_plane.exchange import ClientHead, Handler
 from gateway.data_plane.request_head import CLIENT_LEFT
 from gateway.errors import DrainingError, GatewayError
+from gateway.gathered import GatheredTransport
 from gateway.request_id import request_id_of
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class UvicornExchange(msgspec.Struct, eq=False):
     message_event: ClassVar[_NoEvent] = _NoEvent()
 
     _protocol: UvicornConnection
-    _transport: asyncio.Transport
+    _transport: GatheredTransport
     _handler: Handler | None
     head: ClientHead
     peer: str
@@ -133,6 +134,7 @@ class UvicornExchange(msgspec.Struct, eq=False):
         if self.disconnected:
             return
         self.disconnected = True
+        self._transport.flush()
         # A plain close would end a body without length, which HTTP/1.0 clients get, like a complete one.
         connection = self._transport.get_extra_info("socket")
         if connection is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from adapters.errors import ProviderError
 from adapters.types import FailureKind
+from gateway.gathered import GatheredTransport, Outbox
 from gateway.upstream.response import Http1Response
 from gateway.upstream.response_parser import MAX_HEAD_BYTES, NOT_HTTP, ResponseParser
 from gateway.upstream.whole_answer import WholeAnswer
@@ -40,7 +41,7 @@ class Connection(asyncio.Protocol):
         "lost",
     )
 
-    _transport: asyncio.Transport
+    _transport: GatheredTransport
 
     def __init__(self, pool: OriginPool, loop: asyncio.AbstractEventLoop) -> None:
         self._pool = pool
@@ -95,7 +96,7 @@ class Connection(asyncio.Protocol):
     # What the transport tells
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = GatheredTransport(cast(asyncio.Transport, transport), Outbox.of(self._loop))
         if self.lost:
             self._transport.abort()
         else:
@@ -124,9 +125,8 @@ class Connection(asyncio.Protocol):
         """Take bytes of an answer of which nothing has been handed on yet, or that is not taken piece by piece."""
         parser = self._parser
         if self._response is None:
-            if self._waiter is None:
-                # Nobody asked for these bytes, so whatever came next could not be told from them.
-                self.abort()
+            if self._waiter is None or self._transport.pieces:
+                self._take_unasked()
                 return
             if not parser.read_bytes:
                 answer = self._pool.answers.read(data)
@@ -208,6 +208,17 @@ class Connection(asyncio.Protocol):
         self._detach()
         self._parser.close()
 
+    def _take_unasked(self) -> None:
+        """Drop the connection: nobody asked for these bytes, so whatever came next could not be told from them."""
+        waiter = self._waiter
+        self.abort()
+        if waiter is not None and not waiter.done():
+            # Its request has not left yet, so it may be sent elsewhere.
+            if self._reused:
+                waiter.set_exception(StaleConnectionError())
+            else:
+                waiter.set_exception(self._error(FailureKind.RESET, "sent something before it was asked"))
+
     # The end of an answer
 
     def _take_whole(self, answer: WholeAnswer) -> bool:
@@ -222,7 +233,7 @@ class Connection(asyncio.Protocol):
 
     def _settle(self, reusable: bool) -> None:
         """The answer is whole: go back to the pool, or close."""
-        transport, pool = self._transport, self._pool
+        transport, pool = self._transport.transport, self._pool  # an answer has come, so that nothing waits any more
         if transport.get_write_buffer_size():
             transport.abort()  # the answer came before our upload ended: what is left of it must not be sent
         elif reusable and pool.keep_alive and not self.lost and not transport.is_closing():

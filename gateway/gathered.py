@@ -1,0 +1,142 @@
+"""Writes of one turn of the event loop, gathered until its end and sent one after the other.
+
+A write takes the kernel through its whole network stack, and wakes whoever waits at the other end. Between two of them
+the interpreter takes the processor's caches for itself; side by side they find what they need where the last one left
+it, and the other end is awake already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import weakref
+from collections.abc import Iterable
+from typing import Any, Final
+
+_MOST_WAITING: Final = 32
+"""So many connections are written to at once: the first of them should not wait for a long turn to end."""
+
+_log = logging.getLogger(__name__)
+_outboxes: Final[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Outbox]] = weakref.WeakKeyDictionary()
+
+
+class Outbox:
+    """The transports of one loop that have something to write."""
+
+    __slots__ = ("__weakref__", "_loop", "waiting")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = weakref.ref(loop)  # it is what `_outboxes` forgets this by
+        self.waiting: list[GatheredTransport] = []
+
+    @classmethod
+    def of(cls, loop: asyncio.AbstractEventLoop) -> Outbox:
+        """The one outbox of *loop*."""
+        found = _outboxes.get(loop)
+        if found is None:
+            found = _outboxes[loop] = cls(loop)
+        return found
+
+    def add(self, transport: GatheredTransport) -> None:
+        """*transport* has something to write, which it had not before."""
+        waiting = self.waiting
+        waiting.append(transport)
+        if len(waiting) == 1:
+            loop = self._loop()
+            assert loop is not None
+            loop.call_soon(self.flush)
+        elif len(waiting) >= _MOST_WAITING:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write all that waits."""
+        waiting, self.waiting = self.waiting, []
+        for gathered in waiting:
+            pieces, transport = gathered.pieces, gathered.transport
+            if not pieces:
+                continue  # it could not wait
+            data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            pieces.clear()
+            if transport.is_closing():
+                continue
+            try:
+                transport.write(data)
+            except Exception:  # noqa: BLE001 - the others of this turn must not go without their bytes
+                _log.exception("writing to a connection failed")
+                transport.abort()
+
+
+class GatheredTransport(asyncio.Transport):
+    """A transport like *transport*, whose writes wait for the end of the turn.
+
+    Closing it sends them first; aborting it loses them, as it does what the transport itself has not sent.
+    """
+
+    __slots__ = ("_outbox", "pieces", "transport")
+
+    def __init__(self, transport: asyncio.Transport, outbox: Outbox) -> None:
+        self.transport = transport
+        """The one that the bytes go to. Whoever asks it something knows that none are waiting, or need not know."""
+        self.pieces: list[bytes] = []
+        """What waits."""
+        self._outbox = outbox
+
+    def write(self, data: Any) -> None:
+        pieces = self.pieces
+        pieces.append(data)
+        if len(pieces) == 1:
+            self._outbox.add(self)
+
+    def writelines(self, list_of_data: Iterable[Any]) -> None:
+        self.write(b"".join(list_of_data))
+
+    def flush(self) -> None:
+        """Write what waits now, and what others have waiting."""
+        if self.pieces:
+            self._outbox.flush()
+
+    def write_eof(self) -> None:
+        self.flush()
+        self.transport.write_eof()
+
+    def close(self) -> None:
+        self.flush()
+        self.transport.close()
+
+    def abort(self) -> None:
+        self.pieces.clear()
+        self.transport.abort()
+
+    def get_write_buffer_size(self) -> int:
+        self.flush()
+        return self.transport.get_write_buffer_size()
+
+    def can_write_eof(self) -> bool:
+        return self.transport.can_write_eof()
+
+    def is_closing(self) -> bool:
+        return self.transport.is_closing()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self.transport.get_extra_info(name, default)
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self.transport.set_write_buffer_limits(high, low)
+
+    def get_write_buffer_limits(self) -> tuple[int, int]:
+        return self.transport.get_write_buffer_limits()
+
+    def pause_reading(self) -> None:
+        self.transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self.transport.resume_reading()
+
+    def is_reading(self) -> bool:
+        return self.transport.is_reading()
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self.transport.set_protocol(protocol)
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return self.transport.get_protocol()

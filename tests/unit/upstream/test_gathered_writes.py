@@ -1,0 +1,178 @@
+"""What is written in one turn of the loop leaves at its end, whole, in order, and not at all where that is too late."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import weakref
+from typing import Any
+
+import pytest
+
+from adapters.errors import ProviderError
+from adapters.types import FailureKind
+from gateway.gathered import GatheredTransport, Outbox
+from gateway.upstream.base import Origin
+from gateway.upstream.connection import Connection, StaleConnectionError
+from gateway.upstream.pool import OriginPool
+
+ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+
+
+class Wire(asyncio.Transport):
+    """A transport that notes what is asked of it."""
+
+    def __init__(self, log: list[Any], fails: bool = False) -> None:
+        self.log = log
+        self.closing = False
+        self.fails = fails
+        self.unsent = 0
+
+    def write(self, data: Any) -> None:
+        if self.fails:
+            raise RuntimeError("the handle is closed")
+        self.log.append((self, bytes(data)))
+
+    def close(self) -> None:
+        self.closing = True
+        self.log.append((self, "closed"))
+
+    def abort(self) -> None:
+        self.closing = True
+        self.log.append((self, "aborted"))
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def write_eof(self) -> None:
+        self.log.append((self, "eof"))
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+
+@pytest.fixture
+def log() -> list[Any]:
+    return []
+
+
+def gathered(log: list[Any], fails: bool = False) -> tuple[Wire, GatheredTransport]:
+    wire = Wire(log, fails)
+    return wire, GatheredTransport(wire, Outbox.of(asyncio.get_running_loop()))
+
+
+async def turn() -> None:
+    await asyncio.sleep(0)
+
+
+async def test_a_turns_writes_leave_together_in_the_order_of_their_first(log: list[Any]) -> None:
+    (one, first), (two, second) = gathered(log), gathered(log)
+    first.write(b"a")
+    second.write(b"b")
+    first.write(b"c")
+    first.writelines([b"d", bytearray(b"e")])
+    assert log == []
+
+    await turn()
+    assert log == [(one, b"acde"), (two, b"b")]
+
+    first.write(b"f")
+    await turn()
+    assert log[2:] == [(one, b"f")]
+
+
+async def test_many_connections_do_not_wait_for_a_long_turn_to_end(log: list[Any]) -> None:
+    transports = [gathered(log)[1] for _ in range(40)]
+    for transport in transports:
+        transport.write(b"a")
+
+    assert len(log) == 32
+    await turn()
+    assert len(log) == 40
+
+
+@pytest.mark.parametrize(("end", "told"), [("close", "closed"), ("write_eof", "eof")])
+async def test_what_waits_is_sent_before_the_end(log: list[Any], end: str, told: str) -> None:
+    wire, transport = gathered(log)
+    transport.write(b"a")
+    getattr(transport, end)()
+
+    assert log == [(wire, b"a"), (wire, told)]
+    await turn()
+    assert len(log) == 2
+
+
+async def test_an_aborted_connection_loses_what_waits(log: list[Any]) -> None:
+    wire, transport = gathered(log)
+    transport.write(b"a")
+    transport.abort()
+    await turn()
+
+    assert log == [(wire, "aborted")]
+
+
+async def test_what_waits_counts_as_unsent(log: list[Any]) -> None:
+    wire, transport = gathered(log)
+    wire.unsent = 5  # as the transport says when it has been given them
+    transport.write(b"abcde")
+
+    assert transport.get_write_buffer_size() == 5
+    assert log == [(wire, b"abcde")]
+
+
+async def test_a_connection_that_was_lost_meanwhile_costs_the_others_nothing(
+    log: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    (lost, first), (broken, second), (well, third) = gathered(log), gathered(log, fails=True), gathered(log)
+    for transport in (first, second, third):
+        transport.write(b"a")
+    lost.closing = True
+    with caplog.at_level(logging.ERROR):
+        await turn()
+
+    assert log == [(broken, "aborted"), (well, b"a")]
+    assert "writing to a connection failed" in caplog.text
+
+
+async def test_an_answer_that_comes_before_its_request_has_left_is_nobodys(log: list[Any]) -> None:
+    """The server has sent something unasked: what it answers next could be taken for another request's."""
+    pool = OriginPool(Origin("api.test", 80))
+    connection = Connection(pool, asyncio.get_running_loop())
+    wire = Wire(log)
+    connection.connection_made(wire)
+    head = (b"POST / HTTP/1.1\r\n", b"\r\n")
+    answered = connection.request(head, b"")
+    await turn()
+    connection.data_received(ANSWER)
+    assert answered.done()
+
+    unsent = connection.request(head, b"")
+    connection.data_received(ANSWER)
+    with pytest.raises(StaleConnectionError):  # it goes out once more, over another connection
+        await unsent
+    await turn()
+
+    assert [told for _, told in log] == [b"".join(head), "aborted"]
+
+
+async def test_a_new_connection_on_which_the_server_speaks_first_is_broken(log: list[Any]) -> None:
+    connection = Connection(OriginPool(Origin("api.test", 80)), asyncio.get_running_loop())
+    connection.connection_made(Wire(log))
+    unsent = connection.request((b"POST / HTTP/1.1\r\n", b"\r\n"), b"")
+    connection.data_received(ANSWER)
+
+    with pytest.raises(ProviderError) as caught:
+        await unsent
+    assert caught.value.kind is FailureKind.RESET
+
+
+async def test_a_loop_has_one_outbox_and_takes_it_along() -> None:
+    loop = asyncio.new_event_loop()
+    assert Outbox.of(loop) is Outbox.of(loop)
+    assert Outbox.of(asyncio.get_running_loop()) is not Outbox.of(loop)
+    loop.close()
+    outbox = weakref.ref(Outbox.of(loop))
+    del loop
+    gc.collect()
+    assert outbox() is None
