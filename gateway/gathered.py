@@ -37,16 +37,14 @@ class Outbox:
             found = _outboxes[loop] = cls(loop)
         return found
 
-    def add(self, transport: GatheredTransport) -> None:
-        """*transport* has something to write, which it had not before."""
-        waiting = self.waiting
-        waiting.append(transport)
-        if len(waiting) == 1:
-            loop = self._loop()
-            assert loop is not None
-            loop.call_soon(self.flush)
-        elif len(waiting) >= _MOST_WAITING:
+    def soon(self) -> None:
+        """Flush at the end of this turn, or now, if as many wait as should."""
+        if len(self.waiting) >= _MOST_WAITING:
             self.flush()
+            return
+        loop = self._loop()
+        assert loop is not None
+        loop.call_soon(self.flush)
 
     def flush(self) -> None:
         """Write all that waits."""
@@ -57,13 +55,12 @@ class Outbox:
                 continue  # it could not wait
             data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
             pieces.clear()
-            if transport.is_closing():
-                continue
             try:
                 transport.write(data)
-            except Exception:  # noqa: BLE001 - the others of this turn must not go without their bytes
-                _log.exception("writing to a connection failed")
-                transport.abort()
+            except Exception as error:  # noqa: BLE001 - the others of this turn must not go without their bytes
+                if not transport.is_closing():  # else it was lost meanwhile, and uvloop raises for that
+                    _log.error("writing to a connection failed", exc_info=error)
+                    transport.abort()
 
 
 class GatheredTransport(asyncio.Transport):
@@ -85,7 +82,10 @@ class GatheredTransport(asyncio.Transport):
         pieces = self.pieces
         pieces.append(data)
         if len(pieces) == 1:
-            self._outbox.add(self)
+            waiting = self._outbox.waiting
+            waiting.append(self)
+            if not 1 < len(waiting) < _MOST_WAITING:
+                self._outbox.soon()
 
     def writelines(self, list_of_data: Iterable[Any]) -> None:
         self.write(b"".join(list_of_data))
