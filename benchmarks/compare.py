@@ -180,6 +180,8 @@ def _set_the_stage() -> None:
     """What all processes inherit: no settings of another gateway, and descriptors for thousands of streams."""
     for name in [name for name in os.environ if name.startswith(ENV_PREFIX)]:
         del os.environ[name]
+    # Where Python keeps nothing that it compiled, each start is that of a fresh installation.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
