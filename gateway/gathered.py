@@ -49,18 +49,8 @@ class Outbox:
     def flush(self) -> None:
         """Write all that waits."""
         waiting, self.waiting = self.waiting, []
-        for gathered in waiting:
-            pieces, transport = gathered.pieces, gathered.transport
-            if not pieces:
-                continue  # it could not wait
-            data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-            pieces.clear()
-            try:
-                transport.write(data)
-            except Exception as error:  # noqa: BLE001 - the others of this turn must not go without their bytes
-                if not transport.is_closing():  # else it was lost meanwhile, and uvloop raises for that
-                    _log.error("writing to a connection failed", exc_info=error)
-                    transport.abort()
+        for transport in waiting:
+            transport.flush()
 
 
 class GatheredTransport(asyncio.Transport):
@@ -91,9 +81,18 @@ class GatheredTransport(asyncio.Transport):
         self.write(b"".join(list_of_data))
 
     def flush(self) -> None:
-        """Write what waits now, and what others have waiting."""
-        if self.pieces:
-            self._outbox.flush()
+        """Write what waits now. It may be called for again at the end of the turn, and finds nothing then."""
+        pieces, transport = self.pieces, self.transport
+        if not pieces:
+            return
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        pieces.clear()
+        try:
+            transport.write(data)
+        except Exception as error:  # noqa: BLE001 - the others of this turn must not go without their bytes
+            if not transport.is_closing():  # else it was lost meanwhile, and uvloop raises for that
+                _log.error("writing to a connection failed", exc_info=error)
+                transport.abort()
 
     def write_eof(self) -> None:
         self.flush()

@@ -112,6 +112,22 @@ async def test_an_aborted_connection_loses_what_waits(log: list[Any]) -> None:
     assert log == [(wire, "aborted")]
 
 
+async def test_one_that_is_closed_while_the_others_are_written_to_still_sends_first(log: list[Any]) -> None:
+    wire, transport = gathered(log)
+
+    class Closes(Wire):
+        def write(self, data: Any) -> None:
+            super().write(data)
+            transport.close()
+
+    closes = Closes(log)
+    GatheredTransport(closes, Outbox.of(asyncio.get_running_loop())).write(b"a")
+    transport.write(b"b")
+    await turn()
+
+    assert log == [(closes, b"a"), (wire, b"b"), (wire, "closed")]
+
+
 async def test_what_waits_counts_as_unsent(log: list[Any]) -> None:
     wire, transport = gathered(log)
     wire.unsent = 5  # as the transport says when it has been given them
