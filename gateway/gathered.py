@@ -16,6 +16,11 @@ from typing import Any, Final
 _MOST_WAITING: Final = 32
 """So many connections are written to at once: the first of them should not wait for a long turn to end."""
 
+_LARGE_BYTES: Final = 32 * 1024
+"""So much is not worth waiting with, and not to be held twice."""
+_MOST_PIECES: Final = 16
+"""So often a connection is written to in one turn: whoever does it more often has to hear when the client is slow."""
+
 _log = logging.getLogger(__name__)
 _outboxes: Final[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Outbox]] = weakref.WeakKeyDictionary()
 
@@ -56,10 +61,11 @@ class Outbox:
 class GatheredTransport(asyncio.Transport):
     """A transport like *transport*, whose writes wait for the end of the turn.
 
-    Closing it sends them first; aborting it loses them, as it does what the transport itself has not sent.
+    Closing it sends them first; aborting it loses them, as it does what the transport itself has not sent. What is
+    large, or one of many, does not wait.
     """
 
-    __slots__ = ("_outbox", "pieces", "transport")
+    __slots__ = ("_ended", "_outbox", "pieces", "transport")
 
     def __init__(self, transport: asyncio.Transport, outbox: Outbox) -> None:
         self.transport = transport
@@ -67,28 +73,34 @@ class GatheredTransport(asyncio.Transport):
         self.pieces: list[bytes] = []
         """What waits."""
         self._outbox = outbox
+        self._ended = False
 
     def write(self, data: Any) -> None:
+        if self._ended:
+            raise RuntimeError("Cannot call write() after write_eof()")  # as the transport does
         pieces = self.pieces
         pieces.append(data)
-        if len(pieces) == 1:
+        if len(data) > _LARGE_BYTES or len(pieces) > _MOST_PIECES:
+            self.flush()
+        elif len(pieces) == 1:
             waiting = self._outbox.waiting
             waiting.append(self)
             if not 1 < len(waiting) < _MOST_WAITING:
                 self._outbox.soon()
 
     def writelines(self, list_of_data: Iterable[Any]) -> None:
-        self.write(b"".join(list_of_data))
+        self.flush()
+        self.transport.writelines(list_of_data)
 
     def flush(self) -> None:
         """Write what waits now. It may be called for again at the end of the turn, and finds nothing then."""
         pieces, transport = self.pieces, self.transport
         if not pieces:
             return
-        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        taken = pieces.copy()
         pieces.clear()
         try:
-            transport.write(data)
+            transport.write(taken[0] if len(taken) == 1 else b"".join(taken))
         except Exception as error:  # noqa: BLE001 - the others of this turn must not go without their bytes
             if not transport.is_closing():  # else it was lost meanwhile, and uvloop raises for that
                 _log.error("writing to a connection failed", exc_info=error)
@@ -96,6 +108,7 @@ class GatheredTransport(asyncio.Transport):
 
     def write_eof(self) -> None:
         self.flush()
+        self._ended = True
         self.transport.write_eof()
 
     def close(self) -> None:

@@ -72,6 +72,7 @@ class UvicornInput(UvicornConnection):
             return False
         cycle.disconnected = True
         cycle.response_complete = True
+        cycle.waiting_for_100_continue = False  # or it would ask for the body, behind our answer
         cycle.message_event.set()
         self.pipeline = deque(entry for entry in self.pipeline if entry[0] is not cycle)
         # The exchange that takes its place must not overtake the one that is still being answered.

@@ -49,8 +49,13 @@ _model_name: Final = lru_cache(1024)(client_string)
 
 
 def json_lines(rows: Sequence[RequestRow], at: datetime) -> str:
-    """The lines of *rows* as JSON, each with its newline."""
-    return _encode_lines(list(_lines_of(rows, at))).decode()
+    """The lines of *rows* as JSON, each with its newline. One that cannot be written costs none of the others."""
+    try:
+        return _encode_lines(list(_lines_of(rows, at))).decode()
+    except (ArithmeticError, TypeError, ValueError) as error:
+        if len(rows) > 1:
+            return "".join(json_lines([row], at) for row in rows)
+        return f'{{"level":"error","event":"a request line could not be made","error":"{type(error).__name__}"}}\n'
 
 
 def console_lines(render: Callable[[Any, str, dict[str, Any]], str], rows: Sequence[RequestRow], at: datetime) -> str:

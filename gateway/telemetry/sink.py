@@ -26,7 +26,7 @@ class LineSink:
         self._entries: deque[tuple[Entry, int]] = deque()
         self._lines = 0
         """Those of all entries."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # collecting garbage may log, whatever is under way
         self._wake = threading.Event()
         self._closing = threading.Event()
         self.dropped = 0
@@ -35,8 +35,9 @@ class LineSink:
 
     def put(self, entry: Entry, lines: int = 1) -> None:
         """Queue an entry of so many *lines*; never waits for the stream."""
+        queued = entry, lines
         with self._lock:
-            self._entries.append((entry, lines))
+            self._entries.append(queued)
             self._lines += lines
             while self._lines > self._queue_lines and len(self._entries) > 1:
                 self.dropped += self._pop()[1]
@@ -80,4 +81,5 @@ class LineSink:
             self._stream.flush()
         except (OSError, ValueError):
             # The reader has gone or the stream is closed: nobody is left to tell.
-            self.dropped += taken
+            with self._lock:
+                self.dropped += taken

@@ -143,6 +143,14 @@ def test_requests_that_ended_together_get_a_line_each() -> None:
     assert len(lines) == 4
 
 
+def test_a_request_that_cannot_be_told_costs_no_other_its_line() -> None:
+    out = io.StringIO()
+    configure_logging("json", "info", out)
+    log_requests([ROW, msgspec.structs.replace(ROW, target="half a pair \ud800"), ROW])
+
+    assert [line["event"] for line in written(out)] == ["request", "a request line could not be made", "request"]
+
+
 def test_a_terminal_gets_lines_for_people() -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

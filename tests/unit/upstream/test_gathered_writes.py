@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -23,11 +24,13 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
 class Wire(asyncio.Transport):
     """A transport that notes what is asked of it."""
 
+    keeps = False
+    """What is written stays in the transport's own buffer."""
+
     def __init__(self, log: list[Any], fails: bool = False) -> None:
         self.log = log
         self.closing = False
         self.fails = fails
-        self.unsent = 0
 
     def write(self, data: Any) -> None:
         if self.fails or self.closing:  # as uvloop's do
@@ -49,7 +52,11 @@ class Wire(asyncio.Transport):
         self.log.append((self, "eof"))
 
     def get_write_buffer_size(self) -> int:
-        return self.unsent
+        return sum(len(told) for wire, told in self.log if wire is self) if self.keeps else 0
+
+    def writelines(self, list_of_data: Iterable[Any]) -> None:
+        for data in list_of_data:
+            self.write(data)
 
 
 @pytest.fixture
@@ -71,11 +78,11 @@ async def test_a_turns_writes_leave_together_in_the_order_of_their_first(log: li
     first.write(b"a")
     second.write(b"b")
     first.write(b"c")
-    first.writelines([b"d", bytearray(b"e")])
+    first.write(bytearray(b"d"))
     assert log == []
 
     await turn()
-    assert log == [(one, b"acde"), (two, b"b")]
+    assert log == [(one, b"acd"), (two, b"b")]
 
     first.write(b"f")
     await turn()
@@ -130,11 +137,50 @@ async def test_one_that_is_closed_while_the_others_are_written_to_still_sends_fi
 
 async def test_what_waits_counts_as_unsent(log: list[Any]) -> None:
     wire, transport = gathered(log)
-    wire.unsent = 5  # as the transport says when it has been given them
+    wire.keeps = True
     transport.write(b"abcde")
 
     assert transport.get_write_buffer_size() == 5
     assert log == [(wire, b"abcde")]
+
+
+async def test_what_is_large_or_one_of_many_does_not_wait(log: list[Any]) -> None:
+    """Else whoever writes much in one turn is never told that the client is slow."""
+    wire, transport = gathered(log)
+    transport.write(b"a")
+    transport.write(bytes(40_000))
+    assert log == [(wire, b"a" + bytes(40_000))]
+
+    log.clear()
+    for _ in range(40):
+        transport.write(b"b")
+    assert log == [(wire, b"b" * 17)] * 2
+    transport.writelines([b"c", b"d"])
+    assert log[2:] == [(wire, b"b" * 6), (wire, b"c"), (wire, b"d")]
+    await turn()
+    assert len(log) == 5
+
+
+async def test_after_its_end_nothing_can_be_written(log: list[Any]) -> None:
+    wire, transport = gathered(log)
+    transport.write_eof()
+    with pytest.raises(RuntimeError, match="write_eof"):
+        transport.write(b"a")
+    await turn()
+
+    assert log == [(wire, "eof")]
+
+
+async def test_what_cannot_be_joined_ends_its_own_connection_alone(log: list[Any]) -> None:
+    (broken, first), (well, second) = gathered(log), gathered(log)
+    first.write(b"a")
+    first.write("no bytes")
+    second.write(b"b")
+    await turn()
+    second.write(b"c")
+    await turn()
+
+    assert log == [(broken, "aborted"), (well, b"b"), (well, b"c")]
 
 
 async def test_a_connection_that_was_lost_meanwhile_costs_the_others_nothing(

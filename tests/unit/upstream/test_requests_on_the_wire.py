@@ -23,8 +23,8 @@ class Wire:
     def write(self, data: bytes) -> None:
         self.written += data
 
-    def is_closing(self) -> bool:
-        return False
+    def writelines(self, pieces: tuple[bytes, ...]) -> None:
+        self.written += b"".join(pieces)
 
 
 @pytest.mark.parametrize("host", ["api.test", "127.0.0.1", "::1"])

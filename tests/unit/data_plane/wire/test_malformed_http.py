@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import pytest
@@ -123,6 +124,21 @@ async def test_another_transfer_coding_than_chunked_is_a_415(served: Served, cod
 async def test_a_cold_body_in_bad_chunks_is_a_400(served: Served) -> None:
     client = await served.connect()
     await client.send(b"POST /cold HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd")
+    assert (await client.answer()).status == 400
+    assert await client.closed()
+
+
+async def test_a_client_that_asks_and_sends_bad_chunks_at_once_reads_the_400_and_nothing_behind_it(
+    served: Served,
+) -> None:
+    """The request that was taken back must not ask for its body any more: the answer is the last that is written."""
+    client = await served.connect()
+    head = b"POST /cold HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n"
+    await client.send(head + b"zz\r\n")
+    for _ in range(3):
+        await asyncio.sleep(0.02)
+        await client.send(bytes(2_000))  # it is still listened to
+
     assert (await client.answer()).status == 400
     assert await client.closed()
 
