@@ -77,7 +77,7 @@ class ChildProcess:
         finally:
             # Also when we are cancelled while being polite. The group is the child's own: it leads a new session.
             self._kill_group()
-        await self.ended()
+            await self.ended()
 
     def _kill_group(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -97,7 +98,13 @@ async def library_version() -> str:
         stderr=asyncio.subprocess.DEVNULL,
         env=child_environment(os.environ),
     )
-    answer, _ = await process.communicate()
+    try:
+        answer, _ = await process.communicate()
+    except asyncio.CancelledError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        raise
     try:
         report = json.loads(answer)
     except ValueError as error:
