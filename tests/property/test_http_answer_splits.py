@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from adapters.errors import ProviderError
 from adapters.types import FailureKind
+from gateway.gathered import Outbox
 from gateway.upstream.base import Origin
 from gateway.upstream.connection import Connection
 from gateway.upstream.pool import OriginPool
@@ -96,6 +97,7 @@ def outcome(loop: asyncio.AbstractEventLoop, reads: list[bytes]) -> Outcome:
     connection = Connection(pool, loop)
     connection.connection_made(wire)  # type: ignore[arg-type]
     waiter = connection.request((b"POST / HTTP/1.1\r\n\r\n",), b"{}")
+    Outbox.of(loop).flush()  # an answer that came before it would be nobody's
     sink: CollectingSink | None = None
     for read in filter(None, reads):
         if wire.closed:
