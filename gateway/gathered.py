@@ -17,9 +17,7 @@ _MOST_WAITING: Final = 32
 """So many connections are written to at once: the first of them should not wait for a long turn to end."""
 
 _LARGE_BYTES: Final = 32 * 1024
-"""So much is not worth waiting with, and not to be held twice."""
-_MOST_PIECES: Final = 16
-"""So often a connection is written to in one turn: whoever does it more often has to hear when the client is slow."""
+"""More than this does not wait, in one piece or in many: whoever writes so much has to hear when the client is slow."""
 
 _log = logging.getLogger(__name__)
 _outboxes: Final[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Outbox]] = weakref.WeakKeyDictionary()
@@ -54,23 +52,22 @@ class Outbox:
     def flush(self) -> None:
         """Write all that waits."""
         waiting, self.waiting = self.waiting, []
-        for transport in waiting:
-            transport.flush()
+        _send(waiting)
 
 
 class GatheredTransport(asyncio.Transport):
     """A transport like *transport*, whose writes wait for the end of the turn.
 
     Closing it sends them first; aborting it loses them, as it does what the transport itself has not sent. What is
-    large, or one of many, does not wait.
+    large does not wait.
     """
 
-    __slots__ = ("_ended", "_outbox", "pieces", "transport")
+    __slots__ = ("_ended", "_outbox", "transport", "unsent")
 
     def __init__(self, transport: asyncio.Transport, outbox: Outbox) -> None:
         self.transport = transport
         """The one that the bytes go to. Whoever asks it something knows that none are waiting, or need not know."""
-        self.pieces: list[bytes] = []
+        self.unsent: bytes = b""
         """What waits."""
         self._outbox = outbox
         self._ended = False
@@ -78,15 +75,17 @@ class GatheredTransport(asyncio.Transport):
     def write(self, data: Any) -> None:
         if self._ended:
             raise RuntimeError("Cannot call write() after write_eof()")  # as the transport does
-        pieces = self.pieces
-        pieces.append(data)
-        if len(data) > _LARGE_BYTES or len(pieces) > _MOST_PIECES:
-            self.flush()
-        elif len(pieces) == 1:
+        before = self.unsent
+        if before:
+            self.unsent = data = b"".join((before, data))
+        else:
+            self.unsent = data
             waiting = self._outbox.waiting
             waiting.append(self)
             if not 1 < len(waiting) < _MOST_WAITING:
                 self._outbox.soon()
+        if len(data) > _LARGE_BYTES:
+            self.flush()
 
     def writelines(self, list_of_data: Iterable[Any]) -> None:
         self.flush()
@@ -94,17 +93,8 @@ class GatheredTransport(asyncio.Transport):
 
     def flush(self) -> None:
         """Write what waits now. It may be called for again at the end of the turn, and finds nothing then."""
-        pieces, transport = self.pieces, self.transport
-        if not pieces:
-            return
-        taken = pieces.copy()
-        pieces.clear()
-        try:
-            transport.write(taken[0] if len(taken) == 1 else b"".join(taken))
-        except Exception as error:  # noqa: BLE001 - the others of this turn must not go without their bytes
-            if not transport.is_closing():  # else it was lost meanwhile, and uvloop raises for that
-                _log.error("writing to a connection failed", exc_info=error)
-                transport.abort()
+        if self.unsent:
+            _send((self,))
 
     def write_eof(self) -> None:
         self.flush()
@@ -116,7 +106,7 @@ class GatheredTransport(asyncio.Transport):
         self.transport.close()
 
     def abort(self) -> None:
-        self.pieces.clear()
+        self.unsent = b""
         self.transport.abort()
 
     def get_write_buffer_size(self) -> int:
@@ -152,3 +142,18 @@ class GatheredTransport(asyncio.Transport):
 
     def get_protocol(self) -> asyncio.BaseProtocol:
         return self.transport.get_protocol()
+
+
+def _send(waiting: Iterable[GatheredTransport]) -> None:
+    for gathered in waiting:
+        data = gathered.unsent
+        if not data:
+            continue
+        gathered.unsent = b""
+        transport = gathered.transport
+        try:
+            transport.write(data)
+        except Exception as error:  # noqa: BLE001 - the others of this turn must not go without their bytes
+            if not transport.is_closing():  # else it was lost meanwhile, and uvloop raises for that
+                _log.error("writing to a connection failed", exc_info=error)
+                transport.abort()

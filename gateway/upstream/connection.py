@@ -125,7 +125,7 @@ class Connection(asyncio.Protocol):
         """Take bytes of an answer of which nothing has been handed on yet, or that is not taken piece by piece."""
         parser = self._parser
         if self._response is None:
-            if self._waiter is None or self._transport.pieces:
+            if self._waiter is None or self._transport.unsent:
                 self._take_unasked()
                 return
             if not parser.read_bytes:
