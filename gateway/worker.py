@@ -8,9 +8,10 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from gateway.http_server import ServerOptions
 from gateway.reload.in_worker import ParentReloads
 from gateway.reload.orders import Order, Unpacker
-from gateway.server import ServerOptions, run
+from gateway.server import run
 from gateway.settings import Settings
 from gateway.start_errors import START_ERRORS, exit_code
 from gateway.telemetry.logging import close_logging, configure_logging

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from gateway import interruption
+from gateway.http_server import FORCED_EXIT
 from gateway.owned_parts import OwnedParts
 from gateway.reload.fleet import Fleet, Worker
 from gateway.reload.orders import Ask, Report, Tell, from_line
 from gateway.reload.reloader import Reloader
 from gateway.reload.source import Source
 from gateway.reload.terminal import RELOAD_SIGNAL, Terminal
-from gateway.server import FORCED_EXIT
 from gateway.settings import Settings
 from gateway.telemetry.snapshots import RUNTIME_DIR_VARIABLE
 from gateway.worker import READY

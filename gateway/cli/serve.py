@@ -89,6 +89,7 @@ def _run(
     settings: Settings, sock: socket.socket, source: Source, key: str | None, patience: float, *, watch: bool
 ) -> int:
     from gateway import server
+    from gateway.http_server import ServerOptions
 
     url = url_of(sock)
 
@@ -110,7 +111,7 @@ def _run(
     def create() -> Awaitable[Application]:
         return Application.create(settings, source=source, watch=watch)
 
-    return server.run(create, sock, server.ServerOptions.of(settings), when_listening)
+    return server.run(create, sock, ServerOptions.of(settings), when_listening)
 
 
 def _fetch_models(settings: Settings) -> bool:
