@@ -53,6 +53,8 @@ async def _parameter(session: Session, name: str, rule: ParamSpec) -> Finding:
         works = _effect(name, seen)
     if not (seen.taken or seen.refused):
         return not_settled(fact, says, f"{seen.words}: {seen.complaint()}", contested)
+    if name == "tools" and seen.taken and not works:
+        works = await _are_read(session, seen, prompt, room, works)
     session.outcomes[name] = seen.taken
     if works is False:
         session.lost.add(name)
@@ -78,6 +80,19 @@ async def _parameter(session: Session, name: str, rule: ParamSpec) -> Finding:
     if works is None or works is meant:
         return holds(fact, says, told, contested)
     return differs(fact, says, told, _entry(name, rule, "native" if works else "ignored"), contested)
+
+
+async def _are_read(session: Session, seen: Seen, prompt: str, room: int, works: bool | None) -> bool | None:
+    """What an answer without a call says of its tools: a small model makes none, whether it was shown them or not.
+
+    The tokens of the prompt tell which: with the tools it has to be longer than without. Where nobody counts them,
+    *works*, which the answer alone has said.
+    """
+    bare = await session.chat({}, prompt, room)
+    shown, alone = (one.usage.get("prompt_tokens") for one in (seen, bare))
+    if not (isinstance(shown, int) and isinstance(alone, int) and bare.taken):
+        return works
+    return None if shown > alone else False
 
 
 def use_of(session: Session, name: str, rule: ParamSpec | None) -> Fragment:

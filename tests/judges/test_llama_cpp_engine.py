@@ -40,5 +40,7 @@ async def test_its_file_still_holds(tmp_path: Path) -> None:
     finally:
         await engine.stop()
 
-    assert [one for one in found if one.verdict is Verdict.DIFFERS] == []
+    # The chat template of this model has no tools, which depends on the model and not on the file.
+    differing = {one.fact: one.seen for one in found if one.verdict is Verdict.DIFFERS}
+    assert differing == {"params.tools": "taken, without effect"}
     assert sum(one.verdict is Verdict.HOLDS for one in found) > 80
