@@ -79,6 +79,7 @@ async def test_a_stream_is_relayed_the_same_in_any_pieces(names: list[str], plac
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 @given(STREAMS, st.lists(st.integers(0, 10**4), max_size=40), st.booleans())
 @settings(max_examples=5000, deadline=None)
 async def test_many_streams_are_relayed_the_same_in_any_pieces(

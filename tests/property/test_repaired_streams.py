@@ -111,6 +111,7 @@ def test_pieces_of_any_size_say_the_same(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 @given(WORDS, WORDS, CALLS, ENDINGS, HABITS, PLACES, NEEDS)
 @settings(max_examples=10_000, deadline=None)
 def test_many_pieces_of_any_size_say_the_same(
