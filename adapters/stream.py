@@ -224,7 +224,7 @@ def is_usual(logprobs: bytes) -> bool:
 
 def is_progress(payload: bytes, marker: bytes) -> bool:
     """Whether a chunk only reports how far the prompt has been read; *marker* is made by `progress_marker`."""
-    return marker in payload
+    return payload.find(marker) >= 0
 
 
 def progress_marker(field: str) -> bytes:

@@ -134,7 +134,7 @@ class StreamMachine:
         if not event.plain or event.opens or event.id != self._envelope.id:
             return False
         choice = self._choices.by_index.get(event.index)
-        if choice is None or is_marked(event, self.markers) or (_DELTA in event.data) is not self._chat:
+        if choice is None or is_marked(event, self.markers) or (event.data.find(_DELTA) >= 0) is not self._chat:
             return False
         if event.kind is _FINISH:
             plain = self.idle and self._needs is _NO_NEEDS

@@ -53,7 +53,7 @@ class Repair:
             return mend_list(body, *told, self._rules.model, inputs_of(request))
         if needs is None and not self._rules.opened and is_plain(answer, operation):
             for marker in self._rules.markers:
-                if marker in body:
+                if body.find(marker) >= 0:
                     break
             else:
                 return body

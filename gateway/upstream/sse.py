@@ -86,7 +86,7 @@ class SseSplitter:
             return None
         events = []
         for part in data[:-2].split(b"\n\n"):
-            if part[:6] != b"data: " or b"\n" in part or len(part) + 2 > self._max:
+            if part[:6] != b"data: " or 10 in part or len(part) + 2 > self._max:
                 return None
             events.append(SseEvent(part + b"\n\n", part[6:]))
         return events
