@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import urllib.parse
-from typing import Any
+from typing import Any, Final
 
 import httptools
 
@@ -17,6 +17,12 @@ from gateway.deadlines import NEVER
 from gateway.errors import MalformedHttpError, MethodNotAllowedError
 
 _log = logging.getLogger(__name__)
+
+# By RFC 9110, 6.5.1, none may be a trailer. The parser believes them all the same: it would read nothing more of a
+# connection that we keep open.
+_NEVER_TRAILERS: Final = frozenset(
+    (b"connection", b"proxy-connection", b"transfer-encoding", b"content-length", b"upgrade")
+)
 
 
 class DataPlaneProtocol(UvicornInput):
@@ -79,6 +85,8 @@ class DataPlaneProtocol(UvicornInput):
         # Outside the head it is a trailer: taking that for a header would let it overrule one.
         if self._in_head:
             self._head.append((name.lower(), value))
+        elif name.lower() in _NEVER_TRAILERS:
+            self._refuse(MalformedHttpError(f"{name.decode('latin-1')} has to stand in the head, not in a trailer."))
 
     def on_headers_complete(self) -> None:
         if self._deaf:

@@ -57,6 +57,7 @@ BITS = [
     *(b"Connection: close\r\n", b"Upgrade: h2c\r\nConnection: upgrade\r\n", b"Expect: 100-continue\r\n", b"/", b"*"),
 ]
 
+CLOSING_TRAILER = b"POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nConnection: close\r\n\r\n"
 # RFC 9112, 2.2 and 3, let a server overlook these: empty lines before a request, and more than one space in its first.
 OVERLOOKED = re.compile(r"no request line received|illegal request line: bytearray\(b['\"](\\r|.*  )")
 
@@ -173,6 +174,8 @@ def compare(loop: asyncio.AbstractEventLoop, wire: bytes, reads: list[bytes], ho
 
 @given(wires(), st.booleans())
 @example((b"CONNECT x HTTP/1.1\r\nHost: x\r\n\r\n" + LAST, [b"CONNECT x HTTP/1.1\r\nHost: x\r\n\r\n", LAST]), False)
+@example((CLOSING_TRAILER + LAST, [CLOSING_TRAILER, LAST]), False)
+@example((CLOSING_TRAILER + LAST, [CLOSING_TRAILER, LAST]), True)
 @settings(max_examples=500, deadline=None)
 def test_nothing_is_run_that_h11_reads_differently(
     loop: asyncio.AbstractEventLoop, wire: tuple[bytes, list[bytes]], hot: bool
