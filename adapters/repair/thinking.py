@@ -8,6 +8,8 @@ from typing import Final
 
 # A model that begins with more white space than this is not about to open a tag.
 _MOST_BLANKS: Final = 256
+# JSON's own: a text that passes unread is told by its first byte from one that may open a tag behind blanks.
+_BLANKS: Final = " \t\r\n"
 
 
 class Opening(StrEnum):
@@ -75,7 +77,7 @@ class ThinkSplitter:
         return (rest, "") if self._inside else ("", rest)
 
     def _judge(self) -> None:
-        begun = self._held.lstrip()
+        begun = self._held.lstrip(_BLANKS)
         if self._opened and begun and not any(tag.startswith(begun) or begun.startswith(tag) for tag in self._tags):
             self._enter(next(iter(self._tags.values())), begun, inside=True)
             return
