@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,24 @@ async def test_a_library_that_does_not_load_says_what_helps(replace_library: Pat
 
     with pytest.raises(LibraryMissingError, match=advice):
         await library_version()
+
+
+async def test_whoever_gives_up_on_a_library_that_takes_for_ever_leaves_no_process_behind(
+    replace_library: Path, tmp_path: Path
+) -> None:
+    told = tmp_path / "pid"
+    replace_library.write_text(
+        f"import os, time\nopen({str(told)!r}, 'w').write(str(os.getpid()) + '.')\ntime.sleep(600)"
+    )
+    asking = asyncio.create_task(library_version())
+    while not told.exists() or not told.read_text().endswith("."):
+        await asyncio.sleep(0.01)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(told.read_text()[:-1]), 0)
 
 
 async def test_an_engine_without_its_library_fails_at_once_with_the_package_to_install(
