@@ -164,8 +164,8 @@ def check(raws: Sequence[bytes], way: Payload, places: Sequence[int]) -> None:
 @pytest.mark.parametrize("ascii_alone", [True, False])
 async def test_blanks_before_a_tag_are_the_same_however_they_are_written(blank: str, ascii_alone: bool) -> None:
     members: Payload = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "up"}
-    call = {"tool_calls": [{"function": {"arguments": "a"}}]}
-    deltas = [call, {"content": blank}, {"content": "<think>"}, {"content": "a"}]
+    call: Payload = {"tool_calls": [{"function": {"arguments": "a"}}]}
+    deltas: list[Payload] = [call, {"content": blank}, {"content": "<think>"}, {"content": "a"}]
     end: Payload = {**members, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
     wire: Payload = {"separators": (",", ":"), "ensure_ascii": ascii_alone, "frame": "data: %s\n\n"}
     raws = [on_the_wire(payload, wire) for payload in (*(chunk(0, members, delta) for delta in deltas), end)]
